@@ -39,6 +39,8 @@ func tree() fstest.MapFS {
 	return fstest.MapFS{
 		"api/api.go":                    source("api", ""),
 		"api/livehubapi/gen.go":         source("livehubapi", `import _ "hangar.io/glidepath/api"`),
+		"envoy/envoy.go":                source("envoy", ""),
+		"internal/devenv/envoy.go":      source("devenv", `import _ "hangar.io/glidepath/envoy"`),
 		"internal/cache/cache.go":       source("cache", `import _ "github.com/redis/go-redis/v9"`),
 		"internal/identity/identity.go": source("identity", `import _ "github.com/golang-jwt/jwt/v5"`),
 		"authz/authz.go":                source("authz", `import _ "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"`),
@@ -71,6 +73,10 @@ func TestViolations(t *testing.T) {
 		"api imports internal": {
 			"api/x/x.go", start + `import _ "hangar.io/glidepath/internal/cache"`,
 			"api/x/x.go: imports internal/cache, against the arrows",
+		},
+		"the bootstrap imports the contract": {
+			"envoy/x.go", "package envoy\n\nimport _ \"hangar.io/glidepath/api\"",
+			"envoy/x.go: imports api, against the arrows",
 		},
 		"internal imports a component": {
 			"internal/x/x.go", start + `import _ "hangar.io/glidepath/authz"`,

@@ -29,15 +29,12 @@ func place(dir string) (layer, bool) {
 	top, rest, _ := strings.Cut(dir, "/")
 	second, _, _ := strings.Cut(rest, "/")
 	switch top {
-	case "api":
-		return layer{rankAPI, "api"}, true
+	case "api", "envoy":
+		return layer{rankAPI, top}, true
 	case "internal":
 		return layer{rankInternal, "internal"}, true
 	case "authz", "xds":
 		return layer{rankComponent, top}, true
-	case "envoy":
-		// What xds renders from is part of xds.
-		return layer{rankComponent, "xds"}, true
 	case "services":
 		return layer{rankComponent, "services/" + second}, second != ""
 	case "cmd":
@@ -50,9 +47,9 @@ func place(dir string) (layer, bool) {
 
 // arrows checks that imports within the module point one way:
 //
-//	test, cmd -> authz, xds, services -> internal -> api
+//	test -> cmd -> authz, xds, services -> internal -> api, envoy
 //
-// Components never import each other, commands never import each other, and only
+// The contract and the edge's bootstrap import nothing of ours. Components never import each other, commands never import each other, and only
 // test imports test. Test files keep the arrows too.
 func arrows(module string, packages []Package) []string {
 	var faults []string
