@@ -22,12 +22,26 @@ func operationTable() []Operation {
 					MaxLength: 54,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "getContract",
 			Method: "GET", Path: "/v1/contract",
 			Tier: "T0", Backend: "authz", Scope: "self",
 			Stream: false, Write: false, Cached: false, Planned: false,
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "listRuns",
@@ -41,6 +55,24 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 					Required:  true,
+				},
+			},
+			QueryParams: []Param{
+				{
+					Name: "sinceHours", In: "query",
+				},
+				{
+					Name: "limit", In: "query",
+				},
+				{
+					Name: "view", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -62,6 +94,13 @@ func operationTable() []Operation {
 					Pattern:   "^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$",
 					MaxLength: 36,
 					Required:  true,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -91,6 +130,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "explainRun",
@@ -112,6 +158,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "listFleetRuns",
@@ -124,6 +177,19 @@ func operationTable() []Operation {
 					Name: "app", In: "query",
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
+				},
+				{
+					Name: "sinceHours", In: "query",
+				},
+				{
+					Name: "limit", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -139,6 +205,18 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 					Required:  true,
+				},
+			},
+			QueryParams: []Param{
+				{
+					Name: "limit", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -162,6 +240,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "listLive",
@@ -175,6 +260,18 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 					Required:  true,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -204,6 +301,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "streamLiveRuns",
@@ -219,6 +323,18 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "Last-Event-ID", In: "header",
+					Pattern:   "^[A-Za-z0-9._:-]+$",
+					MaxLength: 128,
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "listLiveRuns",
@@ -231,6 +347,26 @@ func operationTable() []Operation {
 					Name: "app", In: "query",
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
+				},
+				{
+					Name: "limit", In: "query",
+				},
+				{
+					Name: "continue", In: "query",
+					Pattern:   "^[A-Za-z0-9_.~-]+$",
+					MaxLength: 1024,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -246,6 +382,21 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 				},
+				{
+					Name: "pipelineRuns", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
 			},
 		},
 		{
@@ -259,6 +410,26 @@ func operationTable() []Operation {
 					Name: "app", In: "query",
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
+				},
+				{
+					Name: "limit", In: "query",
+				},
+				{
+					Name: "continue", In: "query",
+					Pattern:   "^[A-Za-z0-9_.~-]+$",
+					MaxLength: 1024,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -274,6 +445,26 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 				},
+				{
+					Name: "limit", In: "query",
+				},
+				{
+					Name: "continue", In: "query",
+					Pattern:   "^[A-Za-z0-9_.~-]+$",
+					MaxLength: 1024,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
 			},
 		},
 		{
@@ -288,6 +479,13 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 					Required:  true,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -311,6 +509,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "getReleaseRun",
@@ -332,6 +537,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "listEnvironments",
@@ -345,6 +557,13 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 					Required:  true,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -368,6 +587,21 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			QueryParams: []Param{
+				{
+					Name: "cluster", In: "query",
+					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$",
+					MaxLength: 63,
+					Required:  true,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "listPreviews",
@@ -383,6 +617,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "getEvidence",
@@ -396,6 +637,21 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
 					Required:  true,
+				},
+			},
+			QueryParams: []Param{
+				{
+					Name: "image", In: "query",
+					Pattern:   "^ghcr\\.io/[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?:@sha256:[0-9a-f]{64})?$",
+					MaxLength: 512,
+					Required:  true,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -419,6 +675,27 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			QueryParams: []Param{
+				{
+					Name: "dryRun", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "Idempotency-Key", In: "header",
+					Pattern:   "^[A-Za-z0-9._:-]{1,128}$",
+					MaxLength: 128,
+					Required:  true,
+				},
+				{
+					Name: "X-Glidepath-Dry-Run", In: "header",
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "cancelPipelineRun",
@@ -438,6 +715,21 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$",
 					MaxLength: 63,
 					Required:  true,
+				},
+			},
+			QueryParams: []Param{
+				{
+					Name: "dryRun", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-Dry-Run", In: "header",
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -461,6 +753,27 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			QueryParams: []Param{
+				{
+					Name: "dryRun", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "Idempotency-Key", In: "header",
+					Pattern:   "^[A-Za-z0-9._:-]{1,128}$",
+					MaxLength: 128,
+					Required:  true,
+				},
+				{
+					Name: "X-Glidepath-Dry-Run", In: "header",
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "rollbackEnvironment",
@@ -482,6 +795,27 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			QueryParams: []Param{
+				{
+					Name: "dryRun", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "Idempotency-Key", In: "header",
+					Pattern:   "^[A-Za-z0-9._:-]{1,128}$",
+					MaxLength: 128,
+					Required:  true,
+				},
+				{
+					Name: "X-Glidepath-Dry-Run", In: "header",
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "validateCicd",
@@ -497,6 +831,13 @@ func operationTable() []Operation {
 					Required:  true,
 				},
 			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
+				},
+			},
 		},
 		{
 			ID:     "streamEvents",
@@ -509,6 +850,28 @@ func operationTable() []Operation {
 					Name: "app", In: "query",
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
+				},
+				{
+					Name: "type", In: "query",
+					Pattern:   "^[A-Za-z0-9._-]+$",
+					MaxLength: 128,
+				},
+				{
+					Name: "since", In: "query",
+					Pattern:   "^(?:[0-9]{1,20}-[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt].+)$",
+					MaxLength: 64,
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "Last-Event-ID", In: "header",
+					Pattern:   "^[A-Za-z0-9._:-]+$",
+					MaxLength: 128,
+				},
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
@@ -523,6 +886,26 @@ func operationTable() []Operation {
 					Name: "app", In: "query",
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
 					MaxLength: 54,
+				},
+				{
+					Name: "type", In: "query",
+					Pattern:   "^[A-Za-z0-9._-]+$",
+					MaxLength: 128,
+				},
+				{
+					Name: "since", In: "query",
+					Pattern:   "^(?:[0-9]{1,20}-[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt].+)$",
+					MaxLength: 64,
+				},
+				{
+					Name: "limit", In: "query",
+				},
+			},
+			HeaderParams: []Param{
+				{
+					Name: "X-Glidepath-On-Behalf-Of", In: "header",
+					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					MaxLength: 256,
 				},
 			},
 		},
