@@ -154,6 +154,14 @@ func TestViolations(t *testing.T) {
 			"internal/x/x.go", start + strings.Repeat("// more\n", 600),
 			"internal/x/x.go: 603 lines, more than 600",
 		},
+		"code sleeps": {
+			"internal/x/x.go", start + "import \"time\"\n\nfunc f() { time.Sleep(1) }\n",
+			"internal/x/x.go:6: time.Sleep outside a synctest bubble",
+		},
+		"a test sleeps on the real clock": {
+			"internal/x/x_test.go", start + "import \"time\"\n\nfunc TestX(t *testing.T) {\n\tsynctest.Test(t, func(t *testing.T) { time.Sleep(1) })\n\ttime.Sleep(1)\n}\n",
+			"internal/x/x_test.go:8: time.Sleep outside a synctest bubble",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,7 +6,7 @@ package arch
 func Check(module string, packages []Package) []string {
 	var faults []string
 	for _, check := range []func(string, []Package) []string{
-		arrows, oneComponent, confined, unlinked, documented, named, short,
+		arrows, oneComponent, confined, unlinked, documented, named, short, awake,
 	} {
 		faults = append(faults, check(module, packages)...)
 	}

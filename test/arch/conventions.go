@@ -57,3 +57,17 @@ func short(_ string, packages []Package) []string {
 	}
 	return faults
 }
+
+// awake checks that nothing waits by sleeping: code waits for an event or a timer
+// with a context, tests wait for a condition or run in a synctest bubble.
+func awake(_ string, packages []Package) []string {
+	var faults []string
+	for _, pkg := range packages {
+		for _, file := range pkg.Files {
+			for _, line := range file.Sleeps {
+				faults = append(faults, fmt.Sprintf("%s/%s:%d: time.Sleep outside a synctest bubble", pkg.Dir, file.Name, line))
+			}
+		}
+	}
+	return faults
+}

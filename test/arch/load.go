@@ -34,6 +34,8 @@ type File struct {
 	Test, Generated bool
 	// Imports are the imported paths, as written.
 	Imports []string
+	// Sleeps are the lines that use time.Sleep on the real clock.
+	Sleeps []int
 }
 
 // Load parses every Go file below root, in the order of folders. It leaves out
@@ -79,7 +81,8 @@ func load(root fs.FS, name string, found map[string]*Package) error {
 	if err != nil {
 		return fmt.Errorf("reading source: %w", err)
 	}
-	syntax, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly|parser.ParseComments)
+	positions := token.NewFileSet()
+	syntax, err := parser.ParseFile(positions, name, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		return fmt.Errorf("parsing source: %w", err)
 	}
@@ -88,6 +91,7 @@ func load(root fs.FS, name string, found map[string]*Package) error {
 		Lines:     bytes.Count(source, []byte("\n")),
 		Test:      strings.HasSuffix(name, "_test.go"),
 		Generated: ast.IsGenerated(syntax),
+		Sleeps:    sleeps(positions, syntax),
 	}
 	for _, spec := range syntax.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -108,4 +112,31 @@ func load(root fs.FS, name string, found map[string]*Package) error {
 	}
 	pkg.Files = append(pkg.Files, file)
 	return nil
+}
+
+// sleeps finds time.Sleep. Within a call of synctest.Test it only moves that
+// bubble's clock, so it does not count there.
+func sleeps(positions *token.FileSet, file *ast.File) []int {
+	var lines []int
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.CallExpr:
+			return !isSelector(node.Fun, "synctest", "Test")
+		case *ast.SelectorExpr:
+			if isSelector(node, "time", "Sleep") {
+				lines = append(lines, positions.Position(node.Pos()).Line)
+			}
+		}
+		return true
+	})
+	return lines
+}
+
+func isSelector(expression ast.Expr, pkg, name string) bool {
+	selector, ok := expression.(*ast.SelectorExpr)
+	if !ok || selector.Sel.Name != name {
+		return false
+	}
+	from, ok := selector.X.(*ast.Ident)
+	return ok && from.Name == pkg
 }
