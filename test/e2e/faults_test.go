@@ -60,7 +60,7 @@ func TestNoFaultOfTheReviewsIsAnAllow(t *testing.T) {
 		for _, code := range []int{401, 403, 404, 409, 429, 500, 503} {
 			faults[fmt.Sprintf("%s answers %d", review, code)] = status(path, code, allowedBody)
 		}
-		faults[review+" answers garbage"] = []faultproxy.Faultstatus(path, 201, garbage)
+		faults[review+" answers garbage"] = status(path, 201, garbage)
 		faults[review+" answers 201 without a body"] = status(path, 201, "")
 		faults[review+" answers 201 with another kind"] = status(path, 201, `{"kind":"Pod","apiVersion":"v1","status":{"allowed":true,"authenticated":true}}`)
 		faults[review+" answers 200 that is cut"] = status(path, 200, `{"kind":"`+review+`","status":{"allowed":tr`)
