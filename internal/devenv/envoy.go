@@ -8,19 +8,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"hangar.io/glidepath/envoy"
 	"hangar.io/glidepath/internal/devenv/process"
 )
 
 // EnvoyConfig says how an Envoy is run. Dir, Bootstrap and Admin are required.
 type EnvoyConfig struct {
-	Dir         string // its working directory, log and access log; made when missing
-	Bootstrap   string // the file Envoy is started with
-	Admin       string // path of the socket on which the bootstrap puts the admin interface
-	Concurrency int    // worker threads; 0 is one
-	Args        []string
+	Dir         string   // its working directory, log and access log; made when missing
+	Bootstrap   string   // the file Envoy is started with
+	Admin       string   // path of the socket on which the bootstrap puts the admin interface
+	Concurrency int      // worker threads; 0 is one
+	Args        []string // further flags
 }
 
 // Envoy is a running edge. Several run side by side.
@@ -41,7 +41,7 @@ func StartEnvoy(ctx context.Context, cfg EnvoyConfig) (*Envoy, error) {
 	}
 	e := &Envoy{AccessLog: filepath.Join(cfg.Dir, "access.log"), Admin: cfg.Admin}
 	e.Process, err = process.Start(ctx, process.Spec{
-		Name: "envoy", Path: path, Dir: cfg.Dir, Args: envoyArgs(cfg), Log: filepath.Join(cfg.Dir, "envoy.log"), Stdout: e.AccessLog,
+		Name: "envoy", Path: path, Dir: cfg.Dir, Args: append(envoy.Args(cfg.Bootstrap, max(cfg.Concurrency, 1)), cfg.Args...), Log: filepath.Join(cfg.Dir, "envoy.log"), Stdout: e.AccessLog,
 		Ready: httpReady("http://envoy/ready", nil, e.transport()),
 	})
 	if err != nil {
@@ -75,15 +75,4 @@ func (e *Envoy) transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "unix", e.Admin)
 	}}
-}
-
-// envoyArgs leaves hot restart out: its shared memory is what keeps two Envoys from running side by side.
-func envoyArgs(cfg EnvoyConfig) []string {
-	return append([]string{
-		"--config-path", cfg.Bootstrap,
-		"--concurrency", strconv.Itoa(max(cfg.Concurrency, 1)),
-		"--disable-hot-restart",
-		"--file-flush-interval-msec", "100",
-		"--log-level", "info",
-	}, cfg.Args...)
 }

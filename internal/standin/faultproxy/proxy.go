@@ -5,8 +5,7 @@ package faultproxy
 import (
 	"crypto/tls"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -44,7 +43,7 @@ func Start(cfg Config) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the fault proxy's target: %w", err)
 	}
-	quiet := log.New(io.Discard, "", 0) // its faults are made on purpose
+	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // its faults are made on purpose
 	p := &Proxy{cfg: cfg, counts: map[request]int{}}
 	p.proxy = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
@@ -138,4 +137,6 @@ func (p *Proxy) meet(r *http.Request) (Fault, bool) {
 }
 
 // abort cuts the connection, or the HTTP/2 stream, without ending the answer.
-func abort() { panic(http.ErrAbortHandler) }
+func abort() {
+	panic(http.ErrAbortHandler) //nolint:forbidigo // the one way net/http has to do that
+}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -47,7 +47,7 @@ func Start() (*Recorder, error) {
 		return nil, fmt.Errorf("starting the recorder: %w", err)
 	}
 	r := &Recorder{Addr: listener.Addr().String(), served: make(chan struct{}), arrived: make(chan struct{})}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	go func() {
 		defer close(r.served)
 		_ = r.server.Serve(listener) // ends with Stop, and says no more than that
