@@ -125,4 +125,8 @@ func (a *APIServer) prepareAdmin() error {
 	return writeKubeconfig(a.Kubeconfig, kubeconfig{server: a.URL, ca: a.ca.pem, client: admin})
 }
 
+// ServiceAccountKeyFile is the PEM file of the key that signs ServiceAccount tokens: with it a test makes a token that is right
+// but for one claim.
+func (a *APIServer) ServiceAccountKeyFile() string { return a.file("service-accounts.key") }
+
 func (a *APIServer) file(name string) string { return filepath.Join(a.dir, name) }

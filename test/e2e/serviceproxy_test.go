@@ -97,7 +97,12 @@ func carry(in net.Conn, to string) {
 	}
 	defer func() { _ = out.Close() }()
 	done := make(chan struct{}, 2)
-	pipe := func(dst, src net.Conn) { _, _ = io.Copy(dst, src); _ = dst.Close(); _ = src.Close(); done <- struct{}{} }
+	pipe := func(dst, src net.Conn) {
+		_, _ = io.Copy(dst, src)
+		_ = dst.Close()
+		_ = src.Close()
+		done <- struct{}{}
+	}
 	go pipe(out, in)
 	go pipe(in, out)
 	<-done
