@@ -2,7 +2,9 @@ package devenv
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"os"
+	"slices"
 
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/standin/faultproxy"
@@ -12,21 +14,21 @@ import (
 type GatewayConfig struct {
 	Dir      string // all files of this gateway; made when missing
 	Port     int    // the first edge's; 0 is a free one
-	Edges    int    // edge pods: an Envoy with its authz and xds; 0 is one
+	Edges    int    // edge pods, each an Envoy with its authz and xds; 0 is one
 	Livehubs int    // replicas of livehub; 0 is one
 
-	APIServer *APIServer // an already running one to share, with its fleet; nil starts one and applies the sample fleet
-	Redis     *Redis     // an already running one to share; nil starts one
+	APIServer *APIServer // a running one to share, which stays with its owner; nil starts one
+	Redis     *Redis     // a running one to share, which stays with its owner; nil starts one
 
-	Faults      bool                // puts a fault proxy between the API server and authz and livehub
-	PlannedTo   string              // host:port that gets the operations whose backend does not exist yet
-	Args        map[string][]string // further flags by process: authz, xds, livehub, envoy
-	Race        bool                // builds the gateway's processes with the race detector
-	Progress    func(line string)   // told what is being started; nil is silence
-	KeepRunning bool                // restarts what ends by itself, until Stop
+	Faults    bool                // puts a fault proxy between the API server and the gateway's processes
+	PlannedTo string              // host:port that gets the operations whose backend does not exist yet
+	Args      map[string][]string // further flags by process: authz, xds, livehub, envoy
+	Race      bool                // builds the gateway's processes with the race detector, where there is a C compiler
+	Progress  func(line string)   // told what is being done; nil is silence
+	Keep      bool                // restarts, until Stop, what ends by itself
 }
 
-// Gateway is a running gateway. Its methods may be called concurrently.
+// Gateway is a running gateway with the sample fleet in its API server. Its methods may be called concurrently.
 type Gateway struct {
 	URL       string // of the first edge
 	APIServer *APIServer
@@ -34,17 +36,23 @@ type Gateway struct {
 	Faults    *faultproxy.Proxy // nil unless asked for
 	Edges     []*Edge
 	Livehubs  []*Backend
+
+	cfg     GatewayConfig
+	root    string
+	bin     string
+	sockets string
+	parts   []Part
+	undo    []func() // what Stop does, last first
 }
 
 // Edge is one edge pod.
 type Edge struct {
 	URL                      string
 	Envoy                    *Envoy
-	Authz                    *process.Process
-	XDS                      *process.Process
-	Sockets                  string // folder with authz.sock, authz-http.sock, xds.sock and admin.sock
+	Authz, XDS               *process.Process
 	AuthzMetrics, XDSMetrics string // URLs
-	Policy                   string // the route policy file that xds watches
+	Sockets                  string // folder of authz.sock, authz-http.sock, xds.sock and admin.sock
+	Policy                   string // the route policy file, which xds watches; empty at first
 }
 
 // Backend is one replica of a backend.
@@ -54,10 +62,84 @@ type Backend struct {
 	Metrics string // URL
 }
 
-// StartGateway starts a gateway and returns when a call through every edge is answered.
-func StartGateway(ctx context.Context, cfg GatewayConfig) (*Gateway, error) {
-	return nil, errors.New("not yet")
+// Part is a process of the gateway, for those who list them.
+type Part struct {
+	Name      string
+	Process   *process.Process
+	Addresses []string // URLs, host:port pairs or socket paths, without credentials
 }
 
-// Stop ends what StartGateway started, last started first.
-func (g *Gateway) Stop() {}
+// StartGateway starts a gateway and returns when a call through every edge is answered. The binaries are built first if they
+// are out of date.
+func StartGateway(ctx context.Context, cfg GatewayConfig) (*Gateway, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string) {}
+	}
+	cfg.Edges, cfg.Livehubs = max(cfg.Edges, 1), max(cfg.Livehubs, 1)
+	g := &Gateway{cfg: cfg}
+	if err := g.start(ctx); err != nil {
+		g.Stop()
+		return nil, fmt.Errorf("starting the gateway: %w", err)
+	}
+	return g, nil
+}
+
+// Stop ends what StartGateway started, last started first. Stopping twice is harmless.
+func (g *Gateway) Stop() {
+	for _, undo := range slices.Backward(g.undo) {
+		undo()
+	}
+	g.undo = nil
+}
+
+// Parts lists the processes in the order they were started.
+func (g *Gateway) Parts() []Part { return slices.Clone(g.parts) }
+
+func (g *Gateway) start(ctx context.Context) error {
+	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	if err := g.foundation(ctx); err != nil {
+		return err
+	}
+	ids, err := g.identities(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range g.cfg.Livehubs {
+		if err := g.startLivehub(ctx, i, ids); err != nil {
+			return err
+		}
+	}
+	for i := range g.cfg.Edges {
+		if err := g.startEdge(ctx, i, ids); err != nil {
+			return err
+		}
+	}
+	g.URL = g.Edges[0].URL
+	if g.cfg.Keep {
+		g.keep()
+	}
+	return g.awaitCalls(ctx)
+}
+
+// keep has every process restarted until Stop, which ends that first.
+func (g *Gateway) keep() {
+	var all []*process.Process
+	for _, part := range g.parts {
+		all = append(all, part.Process)
+	}
+	g.undo = append(g.undo, process.Keep(all...))
+}
+
+func (g *Gateway) add(name string, p *process.Process, addresses ...string) {
+	g.parts = append(g.parts, Part{Name: name, Process: p, Addresses: addresses})
+}
+
+// numbered names the replicas of a process: the first one plainly, then livehub-2, livehub-3.
+func numbered(name string, index int) string {
+	if index == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, index+1)
+}

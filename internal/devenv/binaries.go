@@ -1,0 +1,52 @@
+package devenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"hangar.io/glidepath/internal/devenv/filelock"
+)
+
+// buildBinaries builds the gateway's processes and returns the folder they are in. What is up to date is not built again, and
+// tests of several packages share it.
+func buildBinaries(ctx context.Context, root string, race bool, progress func(string)) (string, error) {
+	dir, flags := filepath.Join(root, "bin"), []string{"-buildvcs=false"}
+	if race && hasCompiler() {
+		dir, flags = filepath.Join(dir, "race"), append(flags, "-race")
+	}
+	lock, err := filelock.Acquire(ctx, filepath.Join(dir, ".lock"), func() { progress("another run is building the gateway: waiting for it") })
+	if err != nil {
+		return "", err
+	}
+	defer lock.Release()
+	begun := time.Now()
+	progress("building the gateway")
+	args := append([]string{"build"}, flags...)
+	args = append(args, "-o", dir+string(filepath.Separator), "./cmd/authz", "./cmd/livehub", "./cmd/xds")
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the gateway: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	progress(fmt.Sprintf("the gateway is built (%s)", time.Since(begun).Round(100*time.Millisecond)))
+	return dir, nil
+}
+
+// hasCompiler says whether there is the C compiler that the race detector needs.
+func hasCompiler() bool {
+	if cc := os.Getenv("CC"); cc != "" {
+		return true
+	}
+	for _, name := range []string{"gcc", "clang"} {
+		if _, err := exec.LookPath(name); !errors.Is(err, exec.ErrNotFound) {
+			return true
+		}
+	}
+	return false
+}
