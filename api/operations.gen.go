@@ -642,7 +642,7 @@ func operationTable() []Operation {
 			QueryParams: []Param{
 				{
 					Name: "image", In: "query",
-					Pattern:   "^ghcr\\.io/[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?:@sha256:[0-9a-f]{64})?$",
+					Pattern:   "^ghcr\\.io(?:/[a-z0-9]+(?:(?:\\.|__?|-+)[a-z0-9]+)*){2,}(?::[A-Za-z0-9_][A-Za-z0-9._-]{0,127})?(?:@sha256:[0-9a-f]{64})?$",
 					MaxLength: 512,
 					Required:  true,
 				},
@@ -858,7 +858,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "since", In: "query",
-					Pattern:   "^(?:[0-9]{1,20}-[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt].+)$",
+					Pattern:   "^(?:[0-9]{1,20}-[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:.]+(?:[Zz]|[+-][0-9:]+))$",
 					MaxLength: 64,
 				},
 			},
@@ -894,7 +894,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "since", In: "query",
-					Pattern:   "^(?:[0-9]{1,20}-[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt].+)$",
+					Pattern:   "^(?:[0-9]{1,20}-[0-9a-f]{12}|[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9:.]+(?:[Zz]|[+-][0-9:]+))$",
 					MaxLength: 64,
 				},
 				{

@@ -31,6 +31,8 @@ type ContinueToken = string
 type Label = string
 
 // LiveList What an app's namespace holds now.
+//
+// Example: {"pipelineRuns":[{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","metadata":{"creationTimestamp":"2026-10-31T10:00:00Z","name":"ci-0-build-abc","namespace":"app-gate-api-cicd","resourceVersion":"48213","uid":"0c5f7a3e-8d0b-4a53-9d0a-1f0f4a9b2c11"}}],"taskRuns":[]}
 type LiveList struct {
 	// PipelineRuns The PipelineRuns, possibly none.
 	PipelineRuns []PipelineRun `json:"pipelineRuns"`
@@ -40,6 +42,8 @@ type LiveList struct {
 }
 
 // LivePipelineRunList Live PipelineRuns, or a page of them.
+//
+// Example: {"continue":"bGl2ZS1nYXRlLWFwaQ","pipelineRuns":[{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","metadata":{"creationTimestamp":"2026-10-31T10:00:00Z","name":"ci-0-build-abc","namespace":"app-gate-api-cicd","resourceVersion":"48213","uid":"0c5f7a3e-8d0b-4a53-9d0a-1f0f4a9b2c11"}}]}
 type LivePipelineRunList struct {
 	// Continue Where the next page begins. Nothing else may be read out of it.
 	//
@@ -52,7 +56,7 @@ type LivePipelineRunList struct {
 
 // LiveTaskRunList Live TaskRuns.
 //
-// Example: {"taskRuns":[]}
+// Example: {"taskRuns":[{"apiVersion":"tekton.dev/v1","kind":"TaskRun","metadata":{"creationTimestamp":"2026-10-31T10:00:00Z","name":"ci-0-build-abc-compile","namespace":"app-gate-api-cicd","resourceVersion":"48213","uid":"0c5f7a3e-8d0b-4a53-9d0a-1f0f4a9b2c11"}}]}
 type LiveTaskRunList struct {
 	// TaskRuns The TaskRuns, possibly none.
 	TaskRuns []TaskRun `json:"taskRuns"`

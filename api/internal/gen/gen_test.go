@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const packageDir = "../.."
+
+func source(t *testing.T) []byte {
+	t.Helper()
+	s, err := os.ReadFile(filepath.Join(packageDir, "openapi.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestTheGeneratedFilesAreCurrent generates again and compares, so that neither
+// an edit by hand nor a forgotten `go generate` stays unseen.
+func TestTheGeneratedFilesAreCurrent(t *testing.T) {
+	t.Parallel()
+	files, err := generate(source(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(packageDir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(want, got) {
+			t.Errorf("%s is not what openapi.yaml gives: run go generate ./api", name)
+		}
+	}
+}
+
+// TestTheSameSourceGivesTheSameBytes repeats, since the parsed paths are a map
+// whose order differs from one reading to the next.
+func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
+	t.Parallel()
+	first, err := generate(source(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		again, err := generate(source(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range first {
+			if !bytes.Equal(first[name], again[name]) {
+				t.Fatalf("%s differs from one run to the next", name)
+			}
+		}
+	}
+}
+
+func TestRunWritesBesideTheSource(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("openapi.yaml", []byte(document(policyOfAnApp)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := run("openapi.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"operations.gen.go", "glidepath-contract.json"} {
+		if written, err := os.ReadFile(name); err != nil || !strings.Contains(string(written), "listThings") {
+			t.Errorf("%s: %v: %s", name, err, written)
+		}
+	}
+	if err := run("other.yaml"); err == nil {
+		t.Error("a missing source is no error")
+	}
+}
