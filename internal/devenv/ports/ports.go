@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"golang.org/x/sys/unix"
+	"hangar.io/glidepath/internal/devenv/filelock"
 )
 
 // The range lies below the kernel's ephemeral ports, so that no outgoing connection takes a port between its reservation
@@ -24,7 +24,7 @@ const (
 // Port is a reserved port. It stays reserved while this program runs, or until Release.
 type Port struct {
 	Number int
-	lock   *os.File
+	lock   *filelock.Lock
 }
 
 // Reserve finds a port that nothing listens on. Asking the kernel for a free port and closing it again would race with
@@ -32,9 +32,6 @@ type Port struct {
 // others, and the kernel drops the lock when the process ends however it ends.
 func Reserve() (*Port, error) {
 	dir := filepath.Join(os.TempDir(), "glidepath-ports-"+strconv.Itoa(os.Getuid()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("reserving a port: %w", err)
-	}
 	for range tries {
 		p, err := try(dir, first+rand.IntN(count))
 		if err != nil {
@@ -53,7 +50,7 @@ func (p *Port) Addr() string { return Loopback(p.Number) }
 // Release lets others have the port. Releasing nil or twice is harmless.
 func (p *Port) Release() {
 	if p != nil {
-		_ = p.lock.Close() // closing drops the lock; a second close changes nothing
+		p.lock.Release()
 	}
 }
 
@@ -72,17 +69,18 @@ func Free(number int) bool {
 	return true
 }
 
+// try returns nil when the port is taken.
 func try(dir string, number int) (*Port, error) {
-	f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(number)), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := filelock.Try(filepath.Join(dir, strconv.Itoa(number)))
+	if errors.Is(err, filelock.ErrHeld) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) || (err == nil && !Free(number)) {
-		return nil, f.Close()
+	if !Free(number) {
+		lock.Release()
+		return nil, nil
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &Port{Number: number, lock: f}, nil
+	return &Port{Number: number, lock: lock}, nil
 }
