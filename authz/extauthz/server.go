@@ -1,0 +1,105 @@
+// Package extauthz speaks Envoy's external authorization protocol: it reads a
+// CheckRequest, has it decided, and turns the decision into what Envoy does. It
+// owns the identity that an allowed call carries to its backend.
+//
+// Whatever goes wrong here refuses the call.
+package extauthz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"golang.org/x/time/rate"
+
+	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/operation"
+	"hangar.io/glidepath/internal/problem"
+)
+
+// Decider decides calls; decision.Decider is one.
+type Decider interface {
+	Decide(context.Context, decision.Request) decision.Decision
+}
+
+// Config is what a Server needs. All fields are required.
+type Config struct {
+	Operations *operation.Table
+	Decider    Decider
+	Signer     Signer
+	Metrics    *Metrics
+}
+
+// Server answers Envoy's checks. It is safe for concurrent use.
+type Server struct {
+	authv3.UnimplementedAuthorizationServer
+
+	operations *operation.Table
+	decider    Decider
+	issuer     *issuer
+	metrics    *Metrics
+	// failures thins out the log of calls that no source could answer: while
+	// the API server is away that is every call, and each has an audit line.
+	failures rate.Sometimes
+}
+
+// NewServer gives a Server.
+func NewServer(c Config) (*Server, error) {
+	i, err := newIssuer(c.Signer)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		operations: c.Operations, decider: c.Decider, issuer: i, metrics: c.Metrics,
+		failures: rate.Sometimes{First: 10, Interval: time.Second},
+	}, nil
+}
+
+// Check answers one call. It returns no error: a refusal is an answer too, and
+// the one that says why.
+func (s *Server) Check(ctx context.Context, req *authv3.CheckRequest) (resp *authv3.CheckResponse, _ error) {
+	start := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			s.metrics.panics.Inc()
+			slog.ErrorContext(ctx, "panic in a check, the call is refused", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			resp = s.refuse(ctx, req, &decision.Decision{}, errors.New("panic"))
+		}
+		s.metrics.seconds.Observe(time.Since(start).Seconds())
+	}()
+	r, err := s.read(req)
+	if err != nil {
+		return s.refuse(ctx, req, &decision.Decision{}, err), nil
+	}
+	d := s.decider.Decide(ctx, r)
+	if !d.Allowed() {
+		if d.Refusal == nil {
+			return s.refuse(ctx, req, &d, errors.New("neither allowed nor refused")), nil
+		}
+		return s.refuse(ctx, req, &d, d.Refusal), nil
+	}
+	resp, err = s.issuer.allow(&d, r)
+	if err != nil {
+		return s.refuse(ctx, req, &d, err), nil
+	}
+	s.metrics.allowed.Inc()
+	return resp, nil
+}
+
+func (s *Server) refuse(ctx context.Context, req *authv3.CheckRequest, d *decision.Decision, err error) *authv3.CheckResponse {
+	p := problem.From(err)
+	trace := traceID(ctx, req)
+	s.metrics.refuse(p)
+	// A caller that has left is nobody's fault.
+	if p.Status() >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
+		s.failures.Do(func() {
+			slog.ErrorContext(ctx, "call refused for want of an answer", "rule", p.Rule.ID, "traceId", trace, "error", p.Error())
+		})
+	}
+	return refusal(d, p, trace, req.GetAttributes().GetContextExtensions()[allowExtension])
+}

@@ -1,0 +1,131 @@
+package review
+
+import (
+	"bytes"
+	"context"
+	"encoding/json/v2"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// maxAnswerBytes bounds what is read of an answer. A review echoes the token
+// and lists groups: kilobytes.
+const maxAnswerBytes = 1 << 20
+
+// API asks the API server. Its errors say that there is no answer; what the
+// answer is, is in the status.
+type API interface {
+	// ReviewToken makes a TokenReview.
+	ReviewToken(context.Context, authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error)
+	// ReviewAccess makes a SubjectAccessReview.
+	ReviewAccess(context.Context, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
+}
+
+// Client is the API of a real API server. It speaks plain HTTP with client-go's
+// transport: client-go's own REST client would sleep and try again on 429 for
+// longer than a call may wait.
+type Client struct {
+	http           *http.Client
+	tokens, access string
+}
+
+// NewClient gives a client for the API server of cfg. Close it when done.
+func NewClient(cfg *rest.Config) (*Client, error) {
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("addressing the API server: %w", err)
+	}
+	transport, err := rest.TransportFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the API server: %w", err)
+	}
+	return &Client{
+		http: &http.Client{
+			Transport: transport,
+			// A redirect would take the token elsewhere.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		tokens: base.JoinPath("/apis/authentication.k8s.io/v1/tokenreviews").String(),
+		access: base.JoinPath("/apis/authorization.k8s.io/v1/subjectaccessreviews").String(),
+	}, nil
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
+
+// ReviewToken makes a TokenReview.
+func (c *Client) ReviewToken(ctx context.Context, spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
+	kind := metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenReview"}
+	in := authenticationv1.TokenReview{TypeMeta: kind, Spec: spec}
+	var out authenticationv1.TokenReview
+	if err := c.post(ctx, c.tokens, in, &out); err != nil {
+		return authenticationv1.TokenReviewStatus{}, fmt.Errorf("reviewing a token: %w", err)
+	}
+	if out.TypeMeta != kind {
+		return authenticationv1.TokenReviewStatus{}, errors.New("reviewing a token: the answer is no TokenReview")
+	}
+	return out.Status, nil
+}
+
+// ReviewAccess makes a SubjectAccessReview.
+func (c *Client) ReviewAccess(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+	kind := metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"}
+	in := authorizationv1.SubjectAccessReview{TypeMeta: kind, Spec: spec}
+	var out authorizationv1.SubjectAccessReview
+	if err := c.post(ctx, c.access, in, &out); err != nil {
+		return authorizationv1.SubjectAccessReviewStatus{}, fmt.Errorf("reviewing access: %w", err)
+	}
+	if out.TypeMeta != kind {
+		return authorizationv1.SubjectAccessReviewStatus{}, errors.New("reviewing access: the answer is no SubjectAccessReview")
+	}
+	return out.Status, nil
+}
+
+// post sends one review and reads its answer. Its errors never hold what was
+// sent or what came back: both can hold the token.
+func (c *Client) post(ctx context.Context, url string, in, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return errors.New("the review has no JSON form")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("making the request: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	// Reviews change nothing, so the transport may send one again that met a
+	// connection which had just gone. The empty value says so and is not sent.
+	req.Header["X-Idempotency-Key"] = []string{}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err // names the method and the URL already
+	}
+	defer func() {
+		// What is left of a body keeps its connection from being used again.
+		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswerBytes)
+		_ = resp.Body.Close()
+	}()
+	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the API server answered %s", resp.Status)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
+	if err != nil {
+		return fmt.Errorf("reading the answer: %w", err)
+	}
+	if len(raw) > maxAnswerBytes {
+		return fmt.Errorf("the answer is larger than %d bytes", maxAnswerBytes)
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return errors.New("the answer is not the JSON of a review")
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+// Package authz is the process that decides every call: it puts together who
+// asks the API server, who keeps the namespaces, who decides, and who answers
+// Envoy. What each of them does is in the packages below.
+package authz
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/edgemetrics"
+	"hangar.io/glidepath/authz/extauthz"
+	"hangar.io/glidepath/authz/namespaces"
+	"hangar.io/glidepath/authz/operation"
+	"hangar.io/glidepath/authz/review"
+	"hangar.io/glidepath/authz/self"
+	"hangar.io/glidepath/internal/kube"
+	"hangar.io/glidepath/internal/lifecycle"
+)
+
+// Run decides calls until ctx ends. It returns an error when it cannot start or
+// when a part of it breaks, and has ended everything that it started by then.
+func Run(ctx context.Context, c Config) error {
+	keys, err := loadKeys(c)
+	if err != nil {
+		return err
+	}
+	cluster, err := kube.Config(kube.Options{Kubeconfig: c.Kubeconfig, UserAgent: "glidepath-authz"})
+	if err != nil {
+		return err
+	}
+	operations, err := operation.NewTable(api.Operations())
+	if err != nil {
+		return fmt.Errorf("reading the contract: %w", err)
+	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	index, err := watchNamespaces(cluster, reg)
+	if err != nil {
+		return err
+	}
+	reviews, err := newReviews(cluster, reg, c.TokenAudiences)
+	if err != nil {
+		return err
+	}
+	defer reviews.close()
+	checks, err := extauthz.NewServer(extauthz.Config{
+		Operations: operations,
+		Decider: decision.New(decision.Config{
+			Authenticator: authn.ByIssuer{Default: reviews.tokens},
+			Access:        reviews.access,
+			Namespaces:    index,
+			Delegates:     c.Delegates,
+		}),
+		Signer:  keys.signer,
+		Metrics: extauthz.NewMetrics(reg),
+	})
+	if err != nil {
+		return err
+	}
+	if c.EnvoyAdmin != "" {
+		edge, err := edgemetrics.New(c.EnvoyAdmin)
+		if err != nil {
+			return err
+		}
+		defer edge.Close()
+		reg.MustRegister(edge)
+	}
+	l, err := listen(c)
+	if err != nil {
+		return err
+	}
+	probes := http.NewServeMux()
+	lifecycle.Probes(probes, index.Ready)
+	return lifecycle.Run(ctx,
+		lifecycle.Loop(index.Run),
+		lifecycle.Loop(keys.verifier.Run),
+		checks.Serve(l.checks, index.Synced()),
+		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations())),
+		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(reg)),
+		lifecycle.Serve(l.probes, probes),
+	)
+}
+
+func watchNamespaces(cluster *rest.Config, reg prometheus.Registerer) (*namespaces.Index, error) {
+	client, err := metadata.NewForConfig(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("watching namespaces: %w", err)
+	}
+	index, err := namespaces.NewIndex(client)
+	if err != nil {
+		return nil, err
+	}
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "glidepath_authz_namespaces",
+		Help: "Namespaces known.",
+	}, func() float64 { return float64(index.Len()) }))
+	return index, nil
+}
+
+// reviews are the parts that ask the API server.
+type reviews struct {
+	client *review.Client
+	tokens *review.Tokens
+	access *review.Access
+}
+
+func newReviews(cluster *rest.Config, reg prometheus.Registerer, audiences []string) (*reviews, error) {
+	client, err := review.NewClient(cluster)
+	if err != nil {
+		return nil, err
+	}
+	slots, err := review.NewSlots(review.DefaultLimits())
+	if err != nil {
+		return nil, err
+	}
+	metrics := review.NewMetrics(reg, slots)
+	tokens, err := review.NewTokens(client, slots, metrics, audiences)
+	if err != nil {
+		return nil, err
+	}
+	access, err := review.NewAccess(client, slots, metrics)
+	if err != nil {
+		return nil, err
+	}
+	return &reviews{client: client, tokens: tokens, access: access}, nil
+}
+
+func (r *reviews) close() {
+	r.tokens.Close()
+	r.access.Close()
+	r.client.Close()
+}
+
+// listeners are what the process serves on.
+type listeners struct{ checks, self, metrics, probes net.Listener }
+
+// listen opens all listeners or none.
+func listen(c Config) (*listeners, error) {
+	var (
+		l      listeners
+		opened []net.Listener
+	)
+	for _, each := range []struct {
+		to   *net.Listener
+		open func(string) (net.Listener, error)
+		addr string
+	}{
+		{&l.checks, lifecycle.ListenUnix, c.Socket},
+		{&l.self, lifecycle.ListenUnix, c.HTTPSocket},
+		{&l.metrics, lifecycle.Listen, c.MetricsListen},
+		{&l.probes, lifecycle.Listen, c.ProbeListen},
+	} {
+		opening, err := each.open(each.addr)
+		if err != nil {
+			for _, o := range opened {
+				err = errors.Join(err, o.Close())
+			}
+			return nil, err
+		}
+		*each.to = opening
+		opened = append(opened, opening)
+	}
+	return &l, nil
+}
