@@ -1,0 +1,140 @@
+package xds
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"hangar.io/glidepath/xds/model"
+)
+
+// EdgeOptions say what an edge is made of, besides the contract and the
+// policy. The tags are those of kong: the same struct is flags and
+// environment.
+type EdgeOptions struct {
+	Listen          string  `name:"listen" env:"EDGE_LISTEN" default:"0.0.0.0:8080" help:"Address that Envoy listens on for callers."`
+	Backends        string  `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
+	AuthzSocket     string  `name:"authz-socket" env:"AUTHZ_SOCKET" required:"" help:"Unix socket of authz's decisions (gRPC)."`
+	AuthzHTTPSocket string  `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" required:"" help:"Unix socket of the operations that authz answers (HTTP)."`
+	ServePlanned    string  `name:"serve-planned" env:"SERVE_PLANNED" help:"Address that answers the operations whose backend does not exist yet. For tests only."`
+	OTLPEndpoint    string  `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"OTLP/HTTP collector, as http://host:4318. Empty exports nothing."`
+	TraceRatio      float64 `name:"trace-ratio" env:"TRACE_SAMPLE_RATIO" default:"1" help:"Share of the traces that begin at the edge to sample, 0 to 1."`
+}
+
+// Validate reports every fault of o together.
+func (o EdgeOptions) Validate() error {
+	_, err := o.parse()
+	return err
+}
+
+// parsed is what the options mean.
+type parsed struct {
+	listen           model.Address
+	backends         map[string][]model.Address
+	authz, authzHTTP model.Address
+	planned          []model.Address
+	collector        []model.Address
+	tracesURL        string
+}
+
+func (o EdgeOptions) parse() (parsed, error) {
+	var errs []error
+	keep := func(err error) {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var p parsed
+	var err error
+	p.listen, err = parseAddress("--listen", o.Listen)
+	keep(err)
+	p.backends, err = parseBackends(o.Backends)
+	keep(err)
+	p.authz, err = parseSocket("--authz-socket", o.AuthzSocket)
+	keep(err)
+	p.authzHTTP, err = parseSocket("--authz-http-socket", o.AuthzHTTPSocket)
+	keep(err)
+	if o.ServePlanned != "" {
+		a, err := parseAddress("--serve-planned", o.ServePlanned)
+		keep(err)
+		p.planned = []model.Address{a}
+	}
+	if o.OTLPEndpoint != "" {
+		var a model.Address
+		a, p.tracesURL, err = parseCollector(o.OTLPEndpoint)
+		keep(err)
+		p.collector = []model.Address{a}
+	}
+	if !(o.TraceRatio >= 0 && o.TraceRatio <= 1) { // so that NaN is refused too
+		keep(fmt.Errorf("--trace-ratio: %v is not between 0 and 1", o.TraceRatio))
+	}
+	return p, errors.Join(errs...)
+}
+
+func parseAddress(flag, s string) (model.Address, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return model.Address{}, fmt.Errorf("%s: %q is not host:port", flag, s)
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 || host == "" {
+		return model.Address{}, fmt.Errorf("%s: %q is not host:port", flag, s)
+	}
+	return model.Address{Host: host, Port: uint16(n)}, nil
+}
+
+func parseSocket(flag, path string) (model.Address, error) {
+	if !strings.HasPrefix(path, "/") {
+		return model.Address{}, fmt.Errorf("%s: %q is not an absolute path", flag, path)
+	}
+	return model.Address{Path: path}, nil
+}
+
+func parseBackends(s string) (map[string][]model.Address, error) {
+	out := map[string][]model.Address{}
+	var errs []error
+	for part := range strings.SplitSeq(s, ";") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		name, list, ok := strings.Cut(part, "=")
+		if !ok {
+			errs = append(errs, fmt.Errorf("--backends: %q is not name=host:port", part))
+			continue
+		}
+		if _, twice := out[name]; twice {
+			errs = append(errs, fmt.Errorf("--backends: %s is given twice", name))
+		}
+		for one := range strings.SplitSeq(list, ",") {
+			a, err := parseAddress("--backends: "+name, strings.TrimSpace(one))
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			out[name] = append(out[name], a)
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// parseCollector gives the collector's address and the URL of its traces.
+func parseCollector(s string) (model.Address, string, error) {
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		// The URL may hold a credential, so it is not repeated.
+		return model.Address{}, "", errors.New("--otlp-endpoint: not a plain http://host:port")
+	}
+	port := u.Port()
+	if port == "" {
+		port = "4318"
+	}
+	a, err := parseAddress("--otlp-endpoint", net.JoinHostPort(u.Hostname(), port))
+	if err != nil {
+		return model.Address{}, "", err
+	}
+	return a, strings.TrimSuffix(u.String(), "/") + "/v1/traces", nil
+}

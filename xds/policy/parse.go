@@ -1,0 +1,229 @@
+package policy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"hangar.io/glidepath/api"
+)
+
+// MaxBytes bounds a policy file.
+const MaxBytes = 256 << 10
+
+// maxDepth bounds how deep a policy may nest; the deepest that means anything
+// is four.
+const maxDepth = 8
+
+// version is the only version of the file's shape.
+const version = "1"
+
+// Fault is one thing that is wrong with a policy, and where. Line and column
+// count from 1; both are 0 for a fault of the file as a whole.
+type Fault struct {
+	Line, Column int
+	Message      string
+}
+
+// Error gives the fault as line:column: message.
+func (f *Fault) Error() string {
+	if f.Line == 0 {
+		return f.Message
+	}
+	return fmt.Sprintf("%d:%d: %s", f.Line, f.Column, f.Message)
+}
+
+// Parse reads a policy for these operations. It refuses what it does not know:
+// the error joins one *Fault for each fault, in the order of the file. The
+// zero Policy comes with every error.
+func Parse(data []byte, operations []api.Operation) (Policy, error) {
+	if len(data) > MaxBytes {
+		return Policy{}, &Fault{Message: fmt.Sprintf("the policy is larger than %d bytes", MaxBytes)}
+	}
+	root, err := load(data)
+	if err != nil {
+		return Policy{}, err
+	}
+	if root == nil {
+		return Policy{}, nil
+	}
+	p := newParser(operations)
+	pol := p.policy(root)
+	if len(p.faults) > 0 {
+		return Policy{}, errors.Join(p.faults...)
+	}
+	return pol, nil
+}
+
+// load gives the content of the one document, or nil when the file says
+// nothing at all.
+func load(data []byte) (*yaml.Node, error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(),
+		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
+	if err != nil {
+		return nil, fmt.Errorf("reading YAML: %w", err)
+	}
+	var doc, more yaml.Node
+	switch err := loader.Load(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, syntaxFault(err)
+	}
+	switch err := loader.Load(&more); {
+	case err == nil:
+		return nil, &Fault{Line: more.Line, Column: more.Column, Message: "a second document; there must be one"}
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxFault(err)
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+		return nil, nil
+	}
+	return doc.Content[0], nil
+}
+
+func syntaxFault(err error) error {
+	if le, ok := errors.AsType[*yaml.LoadError](err); ok {
+		return &Fault{Line: max(le.Mark.Line, 1), Column: max(le.Mark.Column, 1), Message: "not YAML: " + le.Message}
+	}
+	return &Fault{Line: 1, Column: 1, Message: "not YAML: " + err.Error()}
+}
+
+// parser walks the document and gathers what is wrong with it.
+type parser struct {
+	operations map[string]api.Operation
+	backends   map[string]bool
+	faults     []error
+}
+
+func newParser(operations []api.Operation) *parser {
+	p := &parser{operations: map[string]api.Operation{}, backends: map[string]bool{}}
+	for _, op := range operations {
+		p.operations[op.ID] = op
+		p.backends[op.Backend] = true
+	}
+	return p
+}
+
+func (p *parser) fault(at *yaml.Node, format string, args ...any) {
+	p.faults = append(p.faults, &Fault{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *parser) policy(root *yaml.Node) Policy {
+	pol := Policy{backends: map[string]Settings{}, operations: map[string]Settings{}}
+	versioned := false
+	p.mapping(root, "the policy", func(key, value *yaml.Node) {
+		switch key.Value {
+		case "version":
+			versioned = true
+			if value.Kind != yaml.ScalarNode || value.Value != version {
+				p.fault(value, "version: only %s is known", version)
+			}
+		case "defaults":
+			pol.defaults = p.settings(value, "defaults", nil)
+		case "backends":
+			p.named(value, "backends", pol.backends, func(at *yaml.Node, name string) *api.Operation {
+				if !p.backends[name] {
+					p.fault(at, "backends: there is no backend %s", quote(name))
+				}
+				return nil
+			})
+		case "operations":
+			p.named(value, "operations", pol.operations, func(at *yaml.Node, name string) *api.Operation {
+				op, ok := p.operations[name]
+				if !ok {
+					p.fault(at, "operations: there is no operation %s", quote(name))
+					return nil
+				}
+				return &op
+			})
+		default:
+			p.fault(key, "unknown key %s; known are version, defaults, backends, operations", quote(key.Value))
+		}
+	})
+	if !versioned && root.Kind == yaml.MappingNode {
+		p.fault(root, "version: missing; it must be %s", version)
+	}
+	return pol
+}
+
+// named reads settings by name; known says what a name stands for.
+func (p *parser) named(n *yaml.Node, path string, into map[string]Settings, known func(at *yaml.Node, name string) *api.Operation) {
+	p.mapping(n, path, func(key, value *yaml.Node) {
+		op := known(key, key.Value)
+		into[key.Value] = p.settings(value, path+"."+clip(key.Value), op)
+	})
+}
+
+func (p *parser) settings(n *yaml.Node, path string, op *api.Operation) Settings {
+	var out Settings
+	p.mapping(n, path, func(key, value *yaml.Node) {
+		switch key.Value {
+		case "timeout":
+			out.Timeout = p.timeout(value, path+".timeout")
+			if op != nil && op.Stream {
+				p.fault(key, "%s.timeout: %s is a stream, which has none", path, op.ID)
+			}
+		default:
+			p.fault(key, "%s: unknown key %s; known is timeout", path, quote(key.Value))
+		}
+	})
+	return out
+}
+
+func (p *parser) timeout(n *yaml.Node, path string) time.Duration {
+	if n.Kind != yaml.ScalarNode {
+		p.fault(n, "%s: not a duration such as 10s", path)
+		return 0
+	}
+	d, err := time.ParseDuration(n.Value)
+	if err != nil {
+		p.fault(n, "%s: %s is not a duration such as 10s", path, quote(n.Value))
+		return 0
+	}
+	if d < MinTimeout || d > MaxTimeout {
+		p.fault(n, "%s: %s is not between %s and %s", path, quote(n.Value), MinTimeout, MaxTimeout)
+		return 0
+	}
+	return d
+}
+
+// mapping calls each for every key of a mapping, once a key.
+func (p *parser) mapping(n *yaml.Node, path string, each func(key, value *yaml.Node)) {
+	if n.Kind != yaml.MappingNode {
+		p.fault(n, "%s: not a mapping", path)
+		return
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch {
+		case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
+			p.fault(key, "%s: a key must be a plain word", path)
+		case seen[key.Value]:
+			p.fault(key, "%s: %s is given twice", path, quote(key.Value))
+		case value.Kind == yaml.AliasNode || value.Anchor != "" || key.Anchor != "":
+			p.fault(value, "%s: anchors and aliases are not taken", path)
+		default:
+			seen[key.Value] = true
+			each(key, value)
+		}
+	}
+}
+
+// clip keeps a message about a long name readable.
+func clip(s string) string {
+	const most = 60
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+func quote(s string) string { return fmt.Sprintf("%q", clip(s)) }

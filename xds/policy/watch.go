@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settle is how long a file must be left alone before it is read: an editor
+// writes in several steps.
+const settle = 20 * time.Millisecond
+
+// reread is how often the file is read without a sign that it changed, for
+// file systems that give none.
+const reread = 10 * time.Second
+
+// Watcher watches one policy file. Open it with Watch; Run and Close are each
+// called once.
+type Watcher struct {
+	file string
+	fs   *fsnotify.Watcher
+}
+
+// Watch begins to watch a file, which need not exist yet; its folder must. No
+// change after Watch returns is missed by Run.
+func Watch(file string) (*Watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watching %s: %w", file, err)
+	}
+	// The folder, not the file: editors and mounted ConfigMaps put another
+	// file in its place, and a watch on the old one would see nothing.
+	if err := w.Add(filepath.Dir(file)); err != nil {
+		return nil, errors.Join(fmt.Errorf("watching %s: %w", file, err), w.Close())
+	}
+	return &Watcher{file: file, fs: w}, nil
+}
+
+// Close ends the watch.
+func (w *Watcher) Close() error { return w.fs.Close() }
+
+// Read gives the file as it is, at most one byte more than a policy may have.
+func (w *Watcher) Read() ([]byte, error) {
+	f, err := os.Open(w.file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("reading the policy: %w", err)
+	}
+	return data, nil
+}
+
+// Run calls changed each time something in the file's folder has changed and
+// settled, and now and then besides, until ctx ends. The caller reads the file
+// then, and must bear to find it the same as before.
+func (w *Watcher) Run(ctx context.Context, changed func()) error {
+	timer := time.NewTimer(reread)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-w.fs.Events:
+			if !ok {
+				return nil
+			}
+			timer.Reset(settle)
+		case err, ok := <-w.fs.Errors:
+			if !ok {
+				return nil
+			}
+			// Such as an overflow of the kernel's queue: what it lost is in
+			// the file.
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return fmt.Errorf("watching %s: %w", w.file, err)
+			}
+			timer.Reset(settle)
+		case <-timer.C:
+			changed()
+			timer.Reset(reread)
+		}
+	}
+}

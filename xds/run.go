@@ -1,0 +1,133 @@
+package xds
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/lifecycle"
+	"hangar.io/glidepath/xds/policy"
+	"hangar.io/glidepath/xds/server"
+)
+
+// Options are those of the process.
+type Options struct {
+	EdgeOptions
+	Socket        string `name:"socket" env:"XDS_SOCKET" required:"" help:"Unix socket that Envoy gets its configuration from."`
+	Policy        string `name:"policy" env:"POLICY_FILE" help:"Route policy file, watched for changes. Empty is every default."`
+	StateDir      string `name:"state-dir" env:"STATE_DIR" required:"" help:"Folder that keeps the last good configuration."`
+	MetricsListen string `name:"metrics-listen" env:"METRICS_LISTEN" default:":9091" help:"Address of /metrics."`
+	ProbeListen   string `name:"probe-listen" env:"PROBE_LISTEN" default:":8086" help:"Address of /healthz and /readyz."`
+}
+
+// Validate reports every fault of o together.
+func (o Options) Validate() error {
+	errs := []error{o.EdgeOptions.Validate()}
+	if o.StateDir == "" {
+		errs = append(errs, errors.New("--state-dir: missing"))
+	}
+	if _, err := parseSocket("--socket", o.Socket); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Run is the process: it returns when ctx ends, or with what keeps it from
+// serving any configuration at all.
+func Run(ctx context.Context, opts Options) error {
+	if err := opts.Validate(); err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	store, err := server.NewStore(opts.StateDir)
+	if err != nil {
+		return err
+	}
+	srv := server.New(store, server.NewMetrics(registry), slog.Default())
+	s := newSupplier(api.Operations(), opts.EdgeOptions, srv, registry, slog.Default())
+
+	reload, err := s.begin(ctx, opts.Policy)
+	if err != nil {
+		return err
+	}
+	defer reload.close()
+	l, err := listen(opts)
+	if err != nil {
+		return err
+	}
+	probes := http.NewServeMux()
+	lifecycle.Probes(probes, srv.Ready)
+	return lifecycle.Run(ctx,
+		func(ctx context.Context) error { return srv.Serve(ctx, l.socket) },
+		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(registry)),
+		lifecycle.Serve(l.probes, probes),
+		reload.run,
+	)
+}
+
+// reload is the watch on the policy file, if there is one.
+type reload struct {
+	run   lifecycle.Task
+	close func()
+}
+
+// begin serves the first configuration. The watch is open before the file is
+// read, so that no change in between is missed.
+func (s *supplier) begin(ctx context.Context, file string) (reload, error) {
+	if file == "" {
+		none := reload{run: func(context.Context) error { return nil }, close: func() {}}
+		return none, s.first(ctx, nil, nil)
+	}
+	w, err := policy.Watch(file)
+	if err != nil {
+		return reload{}, err
+	}
+	data, err := w.Read()
+	if err := s.first(ctx, data, err); err != nil {
+		return reload{}, errors.Join(err, w.Close())
+	}
+	run := func(ctx context.Context) error {
+		return w.Run(ctx, func() {
+			data, err := w.Read()
+			s.next(ctx, data, err)
+		})
+	}
+	return reload{run: run, close: func() { _ = w.Close() }}, nil
+}
+
+// listeners are opened together, so that a port in use ends the process before
+// it has told anyone anything.
+type listeners struct{ socket, metrics, probes net.Listener }
+
+func listen(opts Options) (l listeners, err error) {
+	var open []net.Listener
+	defer func() {
+		if err != nil {
+			for _, one := range open {
+				err = errors.Join(err, one.Close())
+			}
+		}
+	}()
+	for _, one := range []struct {
+		into *net.Listener
+		open func(string) (net.Listener, error)
+		addr string
+	}{
+		{&l.metrics, lifecycle.Listen, opts.MetricsListen},
+		{&l.probes, lifecycle.Listen, opts.ProbeListen},
+		{&l.socket, lifecycle.ListenUnix, opts.Socket},
+	} {
+		if *one.into, err = one.open(one.addr); err != nil {
+			return listeners{}, err
+		}
+		open = append(open, *one.into)
+	}
+	return l, nil
+}

@@ -1,0 +1,120 @@
+package xds
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/xds/policy"
+	"hangar.io/glidepath/xds/server"
+	"hangar.io/glidepath/xds/translate"
+)
+
+// supplier turns what the edge is made of into what the server serves. It is
+// not for concurrent use: the process builds one configuration at a time.
+type supplier struct {
+	operations []api.Operation
+	opts       EdgeOptions
+	server     *server.Server
+	log        *slog.Logger
+
+	// refused and stale tell an operator that what is served is not what the
+	// files say.
+	refused prometheus.Counter
+	stale   prometheus.Gauge
+
+	// last is the policy that was read last, good or not, so that a file which
+	// was only touched is not reported again; nil before the first.
+	last []byte
+}
+
+func newSupplier(operations []api.Operation, opts EdgeOptions, srv *server.Server, r prometheus.Registerer, log *slog.Logger) *supplier {
+	s := &supplier{
+		operations: operations, opts: opts, server: srv, log: log,
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "glidepath_xds_refused_total", Help: "Configurations that could not be built, mostly for a bad route policy.",
+		}),
+		stale: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "glidepath_xds_stale", Help: "1 while an older configuration is served because the present one cannot be built.",
+		}),
+	}
+	r.MustRegister(s.refused, s.stale)
+	return s
+}
+
+// Snapshot builds what Envoy is told from the bytes of a route policy; nil
+// bytes are a policy that says nothing.
+func Snapshot(operations []api.Operation, pol []byte, opts EdgeOptions) (*translate.Resources, error) {
+	var parsed policy.Policy
+	if pol != nil {
+		var err error
+		if parsed, err = policy.Parse(pol, operations); err != nil {
+			return nil, fmt.Errorf("the route policy: %w", err)
+		}
+	}
+	edge, err := Build(operations, parsed, opts)
+	if err != nil {
+		return nil, err
+	}
+	return translate.Translate(edge)
+}
+
+// first serves the first configuration: what the files say, else the last good
+// one. Without either there is nothing to start with.
+func (s *supplier) first(ctx context.Context, pol []byte, readErr error) error {
+	buildErr := readErr
+	if buildErr == nil {
+		_, buildErr = s.publish(ctx, pol)
+	}
+	s.last = pol
+	if buildErr == nil {
+		return nil
+	}
+	s.refused.Inc()
+	version, err := s.server.PublishStored(ctx)
+	if err != nil {
+		return errors.Join(fmt.Errorf("no configuration to start with: %w", buildErr), err)
+	}
+	s.stale.Set(1)
+	s.log.Error("the configuration cannot be built; serving the last good one", "error", buildErr, "version", version)
+	return nil
+}
+
+// next serves what the files say now. When it cannot be built, what is served
+// stays.
+func (s *supplier) next(ctx context.Context, pol []byte, readErr error) {
+	if readErr == nil && s.last != nil && bytes.Equal(pol, s.last) {
+		return
+	}
+	err := readErr
+	changed := false
+	if err == nil {
+		s.last = pol
+		changed, err = s.publish(ctx, pol)
+	}
+	if err != nil {
+		s.refused.Inc()
+		s.stale.Set(1)
+		s.log.Error("the configuration cannot be built; what is served stays", "error", err)
+		return
+	}
+	s.stale.Set(0)
+	s.log.Info("the route policy was read", "changed", changed)
+}
+
+func (s *supplier) publish(ctx context.Context, pol []byte) (changed bool, err error) {
+	res, err := Snapshot(s.operations, pol, s.opts)
+	if err != nil {
+		return false, err
+	}
+	snap, err := server.NewSnapshot(res)
+	if err != nil {
+		return false, err
+	}
+	return s.server.Publish(ctx, snap)
+}

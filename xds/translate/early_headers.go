@@ -1,0 +1,63 @@
+package translate
+
+import (
+	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+)
+
+// internalHeaders mean something only when the edge or a backend says them. A
+// caller's are removed before a route is chosen or a filter runs, so that
+// nothing behind can be told a lie with them.
+var internalHeaders = []string{
+	"x-glidepath-identity",
+	"x-glidepath-audit",
+	"x-glidepath-trace-id",
+	// The edge's own id of the call; it joins audit lines.
+	"x-request-id",
+	"x-client-trace-id",
+	// Other proxies' words for another path, host or caller.
+	"forwarded",
+	"x-forwarded-client-cert",
+	"x-forwarded-host",
+	"x-forwarded-path",
+	"x-forwarded-prefix",
+	"x-http-method-override",
+	"x-original-url",
+	"x-rewrite-url",
+}
+
+// internalPrefixes are removed whatever follows.
+var internalPrefixes = []string{"x-envoy-", "x-glidepath-internal-"}
+
+func earlyHeaders(p *packer) []*corev3.TypedExtensionConfig {
+	var mutations []*mutationv3.HeaderMutation
+	for _, name := range internalHeaders {
+		mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}})
+	}
+	for _, prefix := range internalPrefixes {
+		mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_RemoveOnMatch_{
+			RemoveOnMatch: &mutationv3.HeaderMutation_RemoveOnMatch{KeyMatcher: &matcherv3.StringMatcher{
+				MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: prefix},
+			}},
+		}})
+	}
+	return []*corev3.TypedExtensionConfig{{
+		Name:        "envoy.http.early_header_mutation.header_mutation",
+		TypedConfig: p.any(&earlyv3.HeaderMutation{Mutations: mutations}),
+	}}
+}
+
+// credentialHeaders are for authz alone. It removes them itself when it
+// allows a call; the router removes them once more, so that a token reaches a
+// backend only if both forget.
+var credentialHeaders = []string{
+	"authorization",
+	"cookie",
+	"proxy-authorization",
+	"x-glidepath-authorization",
+	"x-glidepath-on-behalf-of",
+	// Not a credential: Envoy's word for the caller's address.
+	"x-envoy-external-address",
+}

@@ -1,0 +1,76 @@
+package translate
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// operator is one command of Envoy's log formats, such as %DYNAMIC_METADATA(…)%.
+type operator struct{ command, param string }
+
+// The operators that more than one place uses.
+var (
+	opRoute      = operator{command: "ROUTE_NAME"}
+	opUnmatched  = operator{"METADATA", "LISTENER:" + metadataName + ":" + keyUnmatched}
+	opTier       = operator{"METADATA", "ROUTE:" + metadataName + ":" + keyTier}
+	opDecision   = authzField("decision")
+	opDeny       = operator{"METADATA", "LISTENER:" + metadataName + ":" + keyDeny}
+	opStatus     = operator{command: "RESPONSE_CODE"}
+	opDetails    = operator{command: "RESPONSE_CODE_DETAILS"}
+	opDurationMS = operator{command: "DURATION"}
+)
+
+// The keys of our metadata. The listener holds words that a format can fall
+// back to; a route says its tier and operation; a call that is a stream says
+// so.
+const (
+	keyDeny      = "deny"
+	keyUnmatched = "unmatched"
+	keyTier      = "tier"
+	keyOp        = "op"
+	keyStream    = "stream"
+	keyAudit     = "audit"
+)
+
+// decisionDeny is the decision of a call that nobody decided.
+const decisionDeny = "deny"
+
+// authzField reads what authz said about a call.
+func authzField(name string) operator {
+	return operator{"DYNAMIC_METADATA", filterExtAuthz + ":" + name}
+}
+
+// auditValue reads a field of the audit header, under the key that the header
+// was put at.
+func auditValue(key, name string) operator {
+	return operator{"DYNAMIC_METADATA", metadataName + ":" + key + ":" + name}
+}
+
+// String gives the operator as it stands in a format.
+func (o operator) String() string {
+	if o.param == "" {
+		return "%" + o.command + "%"
+	}
+	return fmt.Sprintf("%%%s(%s)%%", o.command, o.param)
+}
+
+// first gives a format that is the first of the operators to have a value. It
+// keeps the value's type, and has none when none of them has.
+func first(operators ...operator) string {
+	if len(operators) == 1 {
+		return operators[0].String()
+	}
+	type entry struct {
+		Command string `json:"command"`
+		Param   string `json:"param,omitempty"`
+	}
+	entries := make([]entry, len(operators))
+	for i, o := range operators {
+		entries[i] = entry{o.command, o.param}
+	}
+	raw, err := json.Marshal(map[string]any{"operators": entries})
+	if err != nil {
+		panic(fmt.Sprintf("marshalling plain strings: %v", err)) // cannot happen: strings only
+	}
+	return "%COALESCE(" + string(raw) + ")%"
+}

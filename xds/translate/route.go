@@ -1,0 +1,168 @@
+package translate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hangar.io/glidepath/xds/model"
+)
+
+func operationRoute(p *packer, e *model.Edge, r model.Route) *routev3.Route {
+	match := pathMatch(p, r.Path)
+	match.Headers = []*routev3.HeaderMatcher{methodIs(r.Method)}
+	filters := map[string]*anypb.Any{
+		filterExtAuthz: p.any(routeExtAuthz(map[string]string{"op": r.Op})),
+		filterBody:     p.any(routeBodyLimit(r)),
+	}
+	if r.Stream {
+		filters[filterMetadata] = p.any(routeStream())
+	}
+	if len(r.AuditFields) > 0 {
+		filters[filterAudit] = p.any(routeAuditHeader(r))
+	}
+	return &routev3.Route{
+		Name:                 r.Op,
+		Match:                match,
+		Metadata:             metadata(map[string]string{keyOp: r.Op, keyTier: r.Tier}),
+		Decorator:            spanName(r.Op),
+		Action:               &routev3.Route_Route{Route: action(p, e, r)},
+		TypedPerFilterConfig: filters,
+	}
+}
+
+func action(p *packer, e *model.Edge, r model.Route) *routev3.RouteAction {
+	out := &routev3.RouteAction{
+		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: r.Cluster},
+		Timeout:          durationpb.New(r.Timeout),
+		RetryPolicy:      retries(p, r),
+	}
+	switch {
+	case r.Stream:
+		// With a maximum duration Envoy takes no other timeout of the route,
+		// so it stands on streams alone.
+		out.IdleTimeout = durationpb.New(e.Limits.IdleTimeout)
+		out.MaxStreamDuration = &routev3.RouteAction_MaxStreamDuration{
+			MaxStreamDuration: durationpb.New(e.Limits.MaxStreamDuration),
+		}
+	case r.Timeout >= e.Limits.IdleTimeout:
+		// A backend that takes its time is idle; its own timeout comes first.
+		out.IdleTimeout = durationpb.New(r.Timeout + time.Second)
+	}
+	return out
+}
+
+// Conditions under which a call is sent again. In all of them no backend has
+// begun to answer; in the first two none has seen the request at all, so that
+// even a write is safe.
+const (
+	retryUnsent = "connect-failure,refused-stream"
+	retryRead   = retryUnsent + ",reset-before-request"
+	// A full replica says 503 before the first byte of a stream.
+	retryStream = retryRead + ",retriable-status-codes"
+)
+
+// retries sends a call once more, to another endpoint where there is one.
+func retries(p *packer, r model.Route) *routev3.RetryPolicy {
+	out := &routev3.RetryPolicy{
+		RetryOn:    retryUnsent,
+		NumRetries: wrapperspb.UInt32(1),
+		RetryBackOff: &routev3.RetryPolicy_RetryBackOff{
+			BaseInterval: durationpb.New(10 * time.Millisecond),
+			MaxInterval:  durationpb.New(100 * time.Millisecond),
+		},
+		RetryHostPredicate: []*routev3.RetryPolicy_RetryHostPredicate{{
+			Name: "envoy.retry_host_predicates.previous_hosts",
+			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
+				TypedConfig: p.any(&previoushostsv3.PreviousHostsPredicate{}),
+			},
+		}},
+		HostSelectionRetryMaxAttempts: 3,
+	}
+	switch {
+	case r.Stream:
+		out.RetryOn = retryStream
+		out.RetriableStatusCodes = []uint32{503}
+	case r.IsRead():
+		out.RetryOn = retryRead
+	}
+	return out
+}
+
+// badPath refuses a path that still holds a % when Envoy has made it
+// canonical: the escape stands for something that no name may hold. It is
+// refused before any operation, and without asking authz.
+func badPath(p *packer, e *model.Edge) *routev3.Route {
+	reply := model.Reply{}
+	for _, r := range e.Replies {
+		if r.Status == model.StatusOtherRequest {
+			reply = r
+		}
+	}
+	return &routev3.Route{
+		Name:      "_badpath",
+		Match:     &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{SafeRegex: regex(`.*%.*`)}},
+		Decorator: spanName("_badpath"),
+		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
+			Status:     reply.Status,
+			BodyFormat: replyFormat(p, reply),
+		}},
+		ResponseHeadersToAdd: []*corev3.HeaderValueOption{{
+			Header:       &corev3.HeaderValue{Key: "cache-control", Value: "no-store"},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		}},
+		TypedPerFilterConfig: map[string]*anypb.Any{filterExtAuthz: p.any(noExtAuthz())},
+	}
+}
+
+// connect catches CONNECT, which has no path for another route to match and
+// would otherwise be left hanging. Envoy refuses the upgrade that it is before
+// it comes to the action.
+func connect(p *packer) *routev3.Route {
+	return &routev3.Route{
+		Name:                 unmatchedName,
+		Match:                &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_ConnectMatcher_{ConnectMatcher: &routev3.RouteMatch_ConnectMatcher{}}},
+		Decorator:            spanName(unmatchedName),
+		Action:               &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 405}},
+		TypedPerFilterConfig: map[string]*anypb.Any{filterExtAuthz: p.any(noExtAuthz())},
+	}
+}
+
+// noCluster does not exist.
+const noCluster = "none"
+
+// unmatched is a route that is no operation's. authz refuses it, so that the
+// answer has the headers and the words of every refusal; methods are those
+// that the path does have. Should authz ever allow it, there is nothing
+// behind: a 404. (A direct response would do that too, but Envoy gives those
+// no trace header when authz is away.)
+func unmatched(p *packer, match *routev3.RouteMatch, methods []string) *routev3.Route {
+	extensions := map[string]string{"op": unmatchedName}
+	if len(methods) > 0 {
+		methods = slices.Clone(methods)
+		slices.Sort(methods)
+		extensions["allow"] = strings.Join(methods, ", ")
+	}
+	return &routev3.Route{
+		Name:      unmatchedName,
+		Match:     match,
+		Decorator: spanName(unmatchedName),
+		Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+			ClusterSpecifier:            &routev3.RouteAction_Cluster{Cluster: noCluster},
+			ClusterNotFoundResponseCode: routev3.RouteAction_NOT_FOUND,
+		}},
+		TypedPerFilterConfig: map[string]*anypb.Any{filterExtAuthz: p.any(routeExtAuthz(extensions))},
+	}
+}
+
+// spanName names the span of a call and tells nobody else.
+func spanName(name string) *routev3.Decorator {
+	return &routev3.Decorator{Operation: name, Propagate: wrapperspb.Bool(false)}
+}

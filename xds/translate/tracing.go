@@ -1,0 +1,101 @@
+package translate
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tracev3 "github.com/envoyproxy/go-control-plane/envoy/config/trace/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	samplersv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/tracers/opentelemetry/samplers/v3"
+	metadatav3 "github.com/envoyproxy/go-control-plane/envoy/type/metadata/v3"
+	tagsv3 "github.com/envoyproxy/go-control-plane/envoy/type/tracing/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hangar.io/glidepath/xds/model"
+)
+
+// traceHeader tells the caller the trace of its call.
+const traceHeader = "x-glidepath-trace-id"
+
+// exportTimeout bounds one export of spans.
+const exportTimeout = 5 * time.Second
+
+// tracing joins the caller's trace and follows its decision to sample; a trace
+// that begins here is sampled by ratio. (Envoy's own sampling settings would
+// override the caller.)
+func tracing(p *packer, t model.Tracing) *hcmv3.HttpConnectionManager_Tracing {
+	uri := t.URL
+	if uri == "" {
+		// The tracer must have an exporter. Its cluster has no endpoints, so
+		// every export ends where it begins.
+		uri = "http://none.invalid/v1/traces"
+	}
+	return &hcmv3.HttpConnectionManager_Tracing{
+		Provider: &tracev3.Tracing_Http{
+			Name: "envoy.tracers.opentelemetry",
+			ConfigType: &tracev3.Tracing_Http_TypedConfig{TypedConfig: p.any(&tracev3.OpenTelemetryConfig{
+				ServiceName: t.Service,
+				HttpService: &corev3.HttpService{HttpUri: &corev3.HttpUri{
+					Uri:              uri,
+					HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: t.Cluster},
+					Timeout:          durationpb.New(exportTimeout),
+				}},
+				Sampler: sampler(p, t.Ratio),
+			})},
+		},
+		CustomTags:       spanTags(),
+		MaxPathTagLength: wrapperspb.UInt32(256),
+	}
+}
+
+func sampler(p *packer, ratio float64) *corev3.TypedExtensionConfig {
+	const million = 1_000_000
+	return &corev3.TypedExtensionConfig{
+		Name: "envoy.tracers.opentelemetry.samplers.parent_based",
+		TypedConfig: p.any(&samplersv3.ParentBasedSamplerConfig{
+			WrappedSampler: &corev3.TypedExtensionConfig{
+				Name: "envoy.tracers.opentelemetry.samplers.trace_id_ratio_based",
+				TypedConfig: p.any(&samplersv3.TraceIdRatioBasedSamplerConfig{
+					SamplingPercentage: &typev3.FractionalPercent{
+						Numerator:   uint32(math.Round(ratio * million)),
+						Denominator: typev3.FractionalPercent_MILLION,
+					},
+				}),
+			},
+		}),
+	}
+}
+
+// spanTags are the attributes of a call's span: what its audit line says. One
+// without a value is left out.
+func spanTags() []*tagsv3.CustomTag {
+	route := &metadatav3.MetadataKind{Kind: &metadatav3.MetadataKind_Route_{Route: &metadatav3.MetadataKind_Route{}}}
+	call := &metadatav3.MetadataKind{Kind: &metadatav3.MetadataKind_Request_{Request: &metadatav3.MetadataKind_Request{}}}
+	return []*tagsv3.CustomTag{
+		spanTag("glidepath.op", route, metadataName+":"+keyOp, unmatchedName),
+		spanTag("glidepath.tier", route, metadataName+":"+keyTier, ""),
+		spanTag("glidepath.app", call, filterExtAuthz+":app", ""),
+		spanTag("glidepath.decision", call, filterExtAuthz+":decision", decisionDeny),
+		spanTag("glidepath.caller", call, filterExtAuthz+":caller", ""),
+		spanTag("glidepath.on_behalf_of", call, filterExtAuthz+":onBehalfOf", ""),
+	}
+}
+
+func spanTag(name string, kind *metadatav3.MetadataKind, source, otherwise string) *tagsv3.CustomTag {
+	namespace, key, _ := strings.Cut(source, ":")
+	return &tagsv3.CustomTag{
+		Tag: name,
+		Type: &tagsv3.CustomTag_Metadata_{Metadata: &tagsv3.CustomTag_Metadata{
+			Kind: kind,
+			MetadataKey: &metadatav3.MetadataKey{
+				Key:  namespace,
+				Path: []*metadatav3.MetadataKey_PathSegment{{Segment: &metadatav3.MetadataKey_PathSegment_Key{Key: key}}},
+			},
+			DefaultValue: otherwise,
+		}},
+	}
+}
