@@ -12,7 +12,12 @@ import (
 )
 
 type cli struct {
-	Tools toolsCommand `cmd:"" help:"Fetch or build what is missing of the pinned tools."`
+	Up        upCommand        `cmd:"" help:"Start a gateway in the background, unless one runs."`
+	Down      downCommand      `cmd:"" help:"Stop the gateway."`
+	Status    statusCommand    `cmd:"" help:"Say what runs where."`
+	Simulate  simulateCommand  `cmd:"" help:"Give the sample fleet's runs a life, until interrupted; up does it too."`
+	Tools     toolsCommand     `cmd:"" help:"Fetch or build what is missing of the pinned tools."`
+	Supervise superviseCommand `cmd:"" hidden:""`
 }
 
 func main() {

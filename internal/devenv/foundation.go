@@ -21,12 +21,9 @@ func (g *Gateway) foundation(ctx context.Context) error {
 	if g.root, err = Root(); err != nil {
 		return err
 	}
-	// Sockets have short paths, whatever the test's name: the kernel takes 107 bytes.
-	if g.sockets, err = os.MkdirTemp("", "gp-"); err != nil {
-		return fmt.Errorf("making a folder for sockets: %w", err)
+	if err := g.makeSockets(); err != nil {
+		return err
 	}
-	g.undo = append(g.undo, func() { _ = os.RemoveAll(g.sockets) })
-
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.startAPIServer(groupCtx) })
 	group.Go(func() error { return g.startRedis(groupCtx) })
@@ -41,6 +38,21 @@ func (g *Gateway) foundation(ctx context.Context) error {
 		return err
 	}
 	return g.startFaults()
+}
+
+// makeSockets makes the folder for sockets. It is not under Dir: the kernel takes paths of 107 bytes, and a test's name may
+// be longer than that.
+func (g *Gateway) makeSockets() (err error) {
+	if g.sockets = g.cfg.Sockets; g.sockets == "" {
+		g.sockets, err = os.MkdirTemp("", "gp-")
+	} else {
+		err = os.MkdirAll(g.sockets, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("making a folder for sockets: %w", err)
+	}
+	g.undo = append(g.undo, func() { _ = os.RemoveAll(g.sockets) })
+	return nil
 }
 
 // own notes what was started at the same time, so that Stop ends it and Parts lists it.

@@ -25,7 +25,10 @@ type GatewayConfig struct {
 	Args      map[string][]string // further flags by process: authz, xds, livehub, envoy
 	Race      bool                // builds the gateway's processes with the race detector, where there is a C compiler
 	Progress  func(line string)   // told what is being done; nil is silence
-	Keep      bool                // restarts, until Stop, what ends by itself
+	Sockets   string              // folder for Unix sockets with a path of at most 80 bytes; empty is one under the temporary folder
+	// Restarted, when set, has what ends by itself restarted until Stop, and is called after each attempt, with nil when
+	// the process runs again.
+	Restarted func(p *process.Process, err error)
 }
 
 // Gateway is a running gateway with the sample fleet in its API server. Its methods may be called concurrently.
@@ -117,7 +120,7 @@ func (g *Gateway) start(ctx context.Context) error {
 		}
 	}
 	g.URL = g.Edges[0].URL
-	if g.cfg.Keep {
+	if g.cfg.Restarted != nil {
 		g.keep()
 	}
 	return g.awaitCalls(ctx)
@@ -129,7 +132,7 @@ func (g *Gateway) keep() {
 	for _, part := range g.parts {
 		all = append(all, part.Process)
 	}
-	g.undo = append(g.undo, process.Keep(all...))
+	g.undo = append(g.undo, process.Keep(g.cfg.Restarted, all...))
 }
 
 func (g *Gateway) add(name string, p *process.Process, addresses ...string) {

@@ -2,7 +2,6 @@ package process
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 )
@@ -13,13 +12,14 @@ const (
 	steady       = time.Minute // a process that ran this long starts again with the first backoff
 )
 
-// Keep restarts each process that ends by itself, with growing pauses while that keeps happening. The function it returns
-// ends the keeping, not the processes, and is to be called before they are stopped.
-func Keep(processes ...*Process) (end func()) {
+// Keep restarts each process that ends by itself, with growing pauses while that keeps happening. It calls report, from
+// several goroutines, after each attempt: with nil when the process runs again. The function it returns ends the keeping, not the
+// processes, and is to be called before they are stopped.
+func Keep(report func(p *Process, err error), processes ...*Process) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	for _, p := range processes {
-		group.Go(func() { keep(ctx, p) })
+		group.Go(func() { keep(ctx, p, report) })
 	}
 	return func() {
 		cancel()
@@ -27,7 +27,7 @@ func Keep(processes ...*Process) (end func()) {
 	}
 }
 
-func keep(ctx context.Context, p *Process) {
+func keep(ctx context.Context, p *Process, report func(*Process, error)) {
 	pause, begun := firstBackoff, time.Now()
 	for {
 		select {
@@ -38,7 +38,6 @@ func keep(ctx context.Context, p *Process) {
 		if time.Since(begun) > steady {
 			pause = firstBackoff
 		}
-		slog.Warn("a process ended and is started again", "name", p.Name(), "pause", pause)
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -47,8 +46,10 @@ func keep(ctx context.Context, p *Process) {
 		case <-timer.C:
 		}
 		pause, begun = min(2*pause, lastBackoff), time.Now()
-		if err := p.Restart(ctx); err != nil && ctx.Err() == nil {
-			slog.Error("a process could not be started again", "name", p.Name(), "error", err)
+		err := p.Restart(ctx)
+		if ctx.Err() != nil {
+			return
 		}
+		report(p, err)
 	}
 }

@@ -1,0 +1,111 @@
+# `make help` says what there is. Everything runs on Linux with Go 1.21 or newer and Python 3 with pip.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# The Go that go.mod names: an installed one of 1.21 or newer fetches it by itself.
+export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
+export GOFLAGS := -mod=readonly
+export GLIDEPATH_TOOLS := $(CURDIR)/.tools/bin
+
+PORT ?= 8080
+FUZZTIME ?= 20s
+PKG ?= ./...
+# The race detector needs a C compiler; without one the tests run all the same.
+RACE := $(if $(shell command -v gcc || command -v clang),-race)
+DEV := bin/glidepath-dev
+SUITE := .ci/suite
+
+##@ Run it
+
+up: $(DEV) ## Start a whole gateway in the background and say what runs where (PORT=8080)
+	@$(DEV) up --port=$(PORT)
+
+down: $(DEV) ## Stop exactly what `make up` started
+	@$(DEV) down
+
+status: $(DEV) ## Say what runs where
+	@$(DEV) status
+
+##@ Check it
+
+test: ## Every check there is; prints what each suite took
+	@$(MAKE) --no-print-directory --keep-going suites
+
+suites: suite-fmt suite-lint suite-generate suite-rules suite-unit suite-e2e
+suite-%:
+	@$(SUITE) $* $(MAKE) --no-print-directory check-$*
+.PHONY: suites suite-fmt suite-lint suite-generate suite-rules suite-unit suite-e2e
+
+check-fmt: linter
+	@$(GLIDEPATH_TOOLS)/golangci-lint fmt --diff
+
+lint check-lint: linter ## Linters (PKG=./...)
+	@$(GLIDEPATH_TOOLS)/golangci-lint run $(PKG)
+
+check-generate: go
+	@.ci/generate-check
+
+rules check-rules: go ## What the tests prove of the specification, rule by rule
+	@go run ./internal/rules/cmd
+
+unit check-unit: tools ## Unit and integration tests, with the race detector (PKG=./...)
+	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
+	@go test $(RACE) -shuffle=on -timeout=20m $$(go list $(PKG) | grep -v /test/e2e)
+
+e2e check-e2e: tools ## The whole gateway from outside
+	@go test $(RACE) -timeout=30m ./test/e2e/...
+
+fuzz: go ## Each fuzz target for a while (FUZZTIME=20s)
+	@FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+##@ Build it
+
+build: go ## All programs, into bin/
+	@go build -o bin/ ./cmd/...
+
+tools: $(DEV) ## Fetch or build what is missing of Envoy, Redis, etcd and the API server, into .tools/
+	@$(DEV) tools
+
+linter: $(DEV)
+	@$(DEV) tools golangci-lint
+
+fmt: linter ## Format all code
+	@$(GLIDEPATH_TOOLS)/golangci-lint fmt
+
+generate: go ## Make the generated files again
+	@go generate ./...
+
+##@ Clean up
+
+clean: ## Stop the gateway; remove what was built and what it wrote
+	@if [[ -x $(DEV) ]]; then $(DEV) down; fi
+	@rm -rf bin .run
+
+distclean: clean ## The tools too: the next `make up` takes minutes
+	@rm -rf .tools
+
+##@
+
+help: ## This text
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+( [a-z0-9-]+)*:.*## / { split($$1, names, " "); sub("^check-", "", names[1]); printf "  %-10s %s\n", names[1], $$2 }' $(MAKEFILE_LIST)
+
+# Built each time: Go knows what is up to date.
+$(DEV): go FORCE
+	@[[ -x $@ ]] || echo "building $@ (the first time, Go also fetches its toolchain and modules: a minute or two)"
+	@go build -buildvcs=false -o $@ ./cmd/glidepath-dev
+
+go:
+	@command -v go >/dev/null || { echo "go is not installed: install Go 1.21 or newer from go.dev/dl" >&2; exit 1; }
+	@minor="$$(GOTOOLCHAIN=local go version | sed -n 's/^go version go1\.\([0-9]*\).*/\1/p')"; \
+	if [[ -n "$$minor" ]] && ((minor < 21)); then \
+		echo "Go 1.$$minor is too old to fetch $(GOTOOLCHAIN): install Go 1.21 or newer from go.dev/dl" >&2; exit 1; \
+	fi
+
+FORCE:
+.PHONY: up down status test check-fmt lint check-lint check-generate rules check-rules unit check-unit e2e check-e2e fuzz \
+	build tools linter fmt generate clean distclean help go FORCE

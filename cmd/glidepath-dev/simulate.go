@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"hangar.io/glidepath/internal/fleet"
+	"hangar.io/glidepath/internal/simulator"
+)
+
+type simulateCommand struct {
+	Kubeconfig   string        `required:"" env:"KUBECONFIG" help:"Of the API server with the sample fleet; .run/demo.env has it."`
+	RunsInFlight int           `default:"6" help:"Unfinished runs of its own to keep going."`
+	Seed         uint64        `default:"1" help:"Decides every run's name, pipeline and fate."`
+	Retention    time.Duration `default:"10m" help:"How long a finished run stays."`
+}
+
+// Run simulates until the context ends.
+func (c *simulateCommand) Run(ctx context.Context) error {
+	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", c.Kubeconfig, err)
+	}
+	s, err := simulator.New(simulator.Config{
+		REST: cfg, Namespaces: fleet.AppNamespaces(), RunsInFlight: c.RunsInFlight, Seed: c.Seed, Retention: c.Retention,
+		Logger: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("process", "simulator"),
+	})
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}

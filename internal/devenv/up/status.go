@@ -1,0 +1,64 @@
+package up
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// ErrNotRunning is returned by Status when there is no gateway.
+var ErrNotRunning = errors.New("no gateway is running: `make up` starts one")
+
+// Status prints what runs where.
+func Status(opts Options) error {
+	f := in(opts.Root)
+	st, running, err := f.read()
+	switch {
+	case err != nil:
+		return err
+	case !running:
+		return ErrNotRunning
+	case !st.Ready:
+		_, _ = fmt.Fprintln(opts.Out, "The gateway is being started.")
+		return nil
+	}
+	return f.table(opts.Out)
+}
+
+// table lists the processes.
+func (f folder) table(out io.Writer) error {
+	entries, err := f.entries()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "PROCESS\tPID\tADDRESSES")
+	for _, e := range entries {
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%s\n", e.Name, e.PID, strings.Join(e.Addresses, " "))
+	}
+	return table.Flush()
+}
+
+const commands = `
+Paste this:
+
+  . %[1]s
+  curl -s -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/whoami?app=shop"
+  curl -s -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/apps/shop/live"
+  curl -s -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/live?limit=2"
+  curl -si -H "Authorization: Bearer $TOKEN_STRANGER" "$GLIDEPATH_URL/v1/apps/shop/live"
+  tail -n 3 "$AUDIT_LOG"
+
+The logs are in %[2]s. Stop it all with: make down
+`
+
+// summary says what runs where and how to use it.
+func (f folder) summary(out io.Writer) error {
+	if err := f.table(out); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, commands, quote(f.env()), f.gateway())
+	return err
+}
