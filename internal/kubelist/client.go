@@ -1,0 +1,195 @@
+package kubelist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+)
+
+// pageSize is how many objects are asked for at once. The API server holds a
+// page in memory several times over while it answers.
+const pageSize = 500
+
+// errExpired says that a continue token is too old for the API server.
+var errExpired = errors.New("the list expired between two pages")
+
+// Limits bound what one client asks of the API server. All are required.
+type Limits struct {
+	// Bytes is how much one list may have, over all its pages.
+	Bytes int64
+	// Time is how long one list may take, over all its pages and the wait for
+	// its turn.
+	Time time.Duration
+	// Concurrent is how many lists are read at once.
+	Concurrent int
+}
+
+// Client reads lists. It is safe for concurrent use.
+type Client struct {
+	http   *http.Client
+	base   *url.URL
+	limits Limits
+	turns  chan struct{}
+}
+
+// NewClient gives a client that reads as the identity of cfg. Close frees what
+// it holds.
+func NewClient(cfg *rest.Config, limits Limits) (*Client, error) {
+	if limits.Bytes <= 0 || limits.Time <= 0 || limits.Concurrent <= 0 {
+		return nil, errors.New("reading lists: a limit is missing")
+	}
+	client, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("reading lists: %w", err)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("reading lists: the API server's address: %w", err)
+	}
+	return &Client{http: client, base: base, limits: limits, turns: make(chan struct{}, limits.Concurrent)}, nil
+}
+
+// Close closes the connections that no list uses.
+func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
+
+// Query says which objects are listed.
+type Query struct {
+	Kind Kind
+	// Namespace is empty for all namespaces.
+	Namespace string
+	// Labels is a label selector; empty selects all.
+	Labels string
+}
+
+// List reads all objects of q as they were at one moment after the call. When
+// the API server forgets that moment between two pages, it begins once more.
+func (c *Client) List(ctx context.Context, q Query) (*List, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
+	defer cancel()
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("listing %s: waiting for a turn: %w", q.Kind.Resource, ctx.Err())
+	}
+	list, err := c.pages(ctx, q)
+	if errors.Is(err, errExpired) {
+		list, err = c.pages(ctx, q)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", q.Kind.Resource, err)
+	}
+	return list, nil
+}
+
+// pages reads every page.
+func (c *Client) pages(ctx context.Context, q Query) (*List, error) {
+	list, budget := newList(), c.limits.Bytes
+	for next := ""; ; {
+		after, err := c.page(ctx, q, next, list, &budget)
+		if err != nil {
+			return nil, err
+		}
+		if after == "" {
+			return list, nil
+		}
+		if after == next {
+			return nil, errors.New("two pages name the same next one")
+		}
+		next = after
+	}
+}
+
+// page reads one page into list and takes its bytes off the budget.
+func (c *Client) page(ctx context.Context, q Query, token string, list *List, budget *int64) (next string, err error) {
+	u, err := c.url(q, token)
+	if err != nil {
+		return "", err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Accept", "application/json")
+	// The API server is near: compressing a large list costs it more time than
+	// sending it.
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
+	if resp.StatusCode != http.StatusOK {
+		return "", statusError(resp)
+	}
+	before := list.Len()
+	next, err = q.Kind.decodePage(&bounded{r: resp.Body, left: budget}, list)
+	if err != nil {
+		return "", err
+	}
+	return next, list.within(q.Namespace, before)
+}
+
+// within says whether every object from the given one on is of the namespace;
+// an empty one stands for all.
+func (l *List) within(namespace string, from int) error {
+	if namespace == "" {
+		return nil
+	}
+	for _, it := range l.items[from:] {
+		if it.Namespace != namespace {
+			return fmt.Errorf("the list of namespace %s holds an object of another", namespace)
+		}
+	}
+	return nil
+}
+
+func (c *Client) url(q Query, token string) (string, error) {
+	root := "apis"
+	if !strings.Contains(q.Kind.APIVersion, "/") {
+		root = "api"
+	}
+	elements := []string{root, q.Kind.APIVersion}
+	if q.Namespace != "" {
+		// It becomes a piece of a path.
+		if faults := validation.IsDNS1123Label(q.Namespace); len(faults) > 0 {
+			return "", fmt.Errorf("no namespace has the name %q", q.Namespace)
+		}
+		elements = append(elements, "namespaces", q.Namespace)
+	}
+	u := c.base.JoinPath(append(elements, q.Kind.Resource)...)
+	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	if q.Labels != "" {
+		query.Set("labelSelector", q.Labels)
+	}
+	if token != "" {
+		query.Set("continue", token)
+	}
+	u.RawQuery = query.Encode()
+	return u.String(), nil
+}
+
+// statusError says what the API server answered instead of a list. It is for
+// logs.
+func statusError(resp *http.Response) error {
+	const maxText = 512
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxText))
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	if resp.StatusCode == http.StatusGone {
+		return fmt.Errorf("%w: %s", errExpired, text)
+	}
+	return fmt.Errorf("the API server answered %d: %s", resp.StatusCode, text)
+}
