@@ -25,7 +25,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -38,7 +38,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -71,7 +71,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -99,7 +99,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -133,7 +133,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -161,7 +161,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -188,7 +188,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -215,7 +215,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -243,7 +243,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -270,7 +270,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -304,7 +304,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -331,7 +331,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -365,7 +365,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -394,7 +394,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -428,7 +428,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -462,7 +462,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -484,7 +484,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -512,7 +512,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -540,7 +540,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -562,7 +562,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -598,7 +598,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -620,7 +620,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -650,7 +650,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -692,7 +692,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -728,7 +728,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -770,7 +770,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -812,7 +812,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -834,7 +834,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -870,7 +870,7 @@ func operationTable() []Operation {
 				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},
@@ -904,7 +904,7 @@ func operationTable() []Operation {
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
-					Pattern:   "^[!-~](?:[ -~]{0,254}[!-~])?$",
+					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
 				},
 			},

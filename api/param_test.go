@@ -124,7 +124,7 @@ func TestParameterValues(t *testing.T) {
 			},
 			[]string{
 				"", "shop", "docker.io/o/shop:1", "ghcr.io.evil/o/shop", "ghcr.io", "ghcr.io/", "ghcr.io/o/../x",
-				"https://ghcr.io/o/shop", "ghcr.io/o/shop@sha256:abc", "ghcr.io/O/shop", "ghcr.io/o/shop:1?x",
+				"https://ghcr.io/o/shop", "ghcr.io/o/shop@sha256:abc", "ghcr.io/O/shop", "ghcr.io/o/shop:1?x", "ghcr.io/shop", "ghcr.io/o/a..b",
 			},
 		},
 		"an idempotency key": {
@@ -139,8 +139,8 @@ func TestParameterValues(t *testing.T) {
 		},
 		"a person": {
 			"listLive", "header", "X-Glidepath-On-Behalf-Of",
-			[]string{"user:default/jfillman", "Jo Fillman", "x"},
-			[]string{"", " x", "x ", "a\r\nb", "Zoë", strings.Repeat("x", 257)},
+			[]string{"user:default/jfillman", "Jo Fillman-Low", "x", "-", "+.~!"},
+			[]string{"", "a,b", ",", " x", "x ", "a\r\nb", "Zoë", strings.Repeat("x", 257)},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
