@@ -10,7 +10,7 @@ func (r Rules) Person(run *PipelineRun, children []*TaskRun, now time.Time) (wor
 		return "", false, time.Time{}
 	}
 	if fate.Outcome == Unpend {
-		if run.Spec.Status != SpecPending {
+		if run.Spec.Status != SpecPending || run.Status.Conditions.Succeeded().Reason != ReasonPipelineRunPending {
 			return "", false, time.Time{}
 		}
 		due := run.CreationTimestamp.Add(r.paced(pendingTime))

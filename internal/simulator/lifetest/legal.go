@@ -115,3 +115,20 @@ func frozen(conditions life.Conditions, before, after any) error {
 	}
 	return nil
 }
+
+// PipelineRunAlone returns what is wrong with a PipelineRun of which only this is known.
+func PipelineRunAlone(run *life.PipelineRun) error {
+	return errors.Join(
+		times(run.Status.Conditions, run.CreationTimestamp, run.Status.StartTime, run.Status.CompletionTime),
+		children(life.PipelineRunStatus{}, run.Status),
+	)
+}
+
+// TaskRunAlone is PipelineRunAlone for TaskRuns.
+func TaskRunAlone(run *life.TaskRun) error {
+	return errors.Join(
+		times(run.Status.Conditions, run.CreationTimestamp, run.Status.StartTime, run.Status.CompletionTime),
+		attempts(life.TaskRunStatus{}, run.Status, run.Spec.Retries),
+		steps(run.Status),
+	)
+}
