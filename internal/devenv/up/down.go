@@ -11,7 +11,7 @@ import (
 // Down ends the gateway that Up started, and nothing else: processes are known by id and start time. Without one it does
 // nothing. It returns when all is gone.
 func Down(ctx context.Context, opts Options) error {
-	f := in(opts.Root)
+	f := folder(opts.Dir)
 	st, running, err := f.read()
 	if err != nil {
 		return err

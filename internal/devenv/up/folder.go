@@ -12,10 +12,8 @@ import (
 // maxSockets leaves room for the sockets' names within the 107 bytes that the kernel takes.
 const maxSockets = 80
 
-// folder is the folder .run of a repository.
+// folder is where one gateway keeps its files.
 type folder string
-
-func in(root string) folder { return folder(filepath.Join(root, ".run")) }
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 

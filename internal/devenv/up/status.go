@@ -13,7 +13,7 @@ var ErrNotRunning = errors.New("no gateway is running: `make up` starts one")
 
 // Status prints what runs where.
 func Status(opts Options) error {
-	f := in(opts.Root)
+	f := folder(opts.Dir)
 	st, running, err := f.read()
 	switch {
 	case err != nil:

@@ -28,8 +28,8 @@ type supervisor struct {
 
 // Supervise runs the gateway until the context ends: it is the body of the process that Up starts. What ends by itself is
 // started again.
-func Supervise(ctx context.Context, root string, port int) error {
-	s := &supervisor{folder: in(root), port: port, reporter: &reporter{pipe: inheritedPipe()}}
+func Supervise(ctx context.Context, dir string, port int) error {
+	s := &supervisor{folder: folder(dir), port: port, reporter: &reporter{pipe: inheritedPipe()}}
 	defer s.reporter.close()
 	err := s.run(ctx)
 	if err != nil {

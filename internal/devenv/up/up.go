@@ -24,6 +24,7 @@ const (
 // Options says which gateway.
 type Options struct {
 	Root     string            // the repository
+	Dir      string            // all files of the gateway; absolute
 	Port     int               // where the gateway listens
 	Out      io.Writer         // what runs where, for a person
 	Progress func(line string) // told what is being done
@@ -32,7 +33,7 @@ type Options struct {
 // Up starts a gateway in the background, unless one runs, and returns when it answers. The program that calls it must have a
 // command `supervise`, which calls Supervise.
 func Up(ctx context.Context, opts Options) error {
-	f := in(opts.Root)
+	f := folder(opts.Dir)
 	lock, err := filelock.Acquire(ctx, f.upLock(), func() { opts.Progress("another `up` is under way: waiting for it") })
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (f folder) spawn(ctx context.Context, opts Options) error {
 	}
 	defer pipe.Close()
 	// The context does not end the supervisor: it outlives this program on purpose.
-	cmd := exec.Command(self, "supervise", "--port="+strconv.Itoa(opts.Port)) //nolint:noctx // see above
+	cmd := exec.Command(self, "supervise", "--dir="+opts.Dir, "--port="+strconv.Itoa(opts.Port)) //nolint:noctx // see above
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = opts.Root, log, log, []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
