@@ -56,7 +56,7 @@ func (c *statusCommand) Run() error {
 // superviseCommand is what up starts in the background.
 type superviseCommand struct {
 	Dir  string `required:""`
-	Port int `required:""`
+	Port int    `required:""`
 }
 
 // Run runs the gateway until it is told to end.

@@ -1,6 +1,7 @@
 package devenv_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -10,13 +11,17 @@ import (
 	"hangar.io/glidepath/internal/devenv/devtest"
 )
 
-// api is one API server for the tests that do not disturb it.
+// api is one API server for all tests; one that kills it starts it again.
 var api *devenv.APIServer
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(ownerVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, own(dir))
+		os.Exit(1)
+	}
 	code := devtest.Main(m, devtest.StartAPIServer(&api))
 	if err := goleak.Find(); err != nil && code == 0 {
-		println(err.Error())
+		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
