@@ -102,6 +102,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(16),
 		grpc.ConnectionTimeout(5*time.Second),
+		// Stop must not return while a stream still stores a snapshot.
+		grpc.WaitForHandlers(true),
 	)
 	acks := newAcks(s.accept, s.reject, s.metrics)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, &ads{

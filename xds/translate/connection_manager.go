@@ -27,7 +27,7 @@ func connectionManager(p *packer, e *model.Edge) *hcmv3.HttpConnectionManager {
 		// no address makes a caller internal: x-envoy-* of anyone is noise.
 		UseRemoteAddress:      wrapperspb.Bool(true),
 		XffNumTrustedHops:     0,
-		InternalAddressConfig: &hcmv3.HttpConnectionManager_InternalAddressConfig{},
+		InternalAddressConfig: noInternalAddress(),
 
 		// One spelling a path, before anything looks at it.
 		NormalizePath:                wrapperspb.Bool(true),
@@ -61,6 +61,14 @@ func connectionManager(p *packer, e *model.Edge) *hcmv3.HttpConnectionManager {
 			OverrideStreamErrorOnInvalidHttpMessage: wrapperspb.Bool(true),
 		},
 	}
+}
+
+// noInternalAddress names an address that no caller has: Envoy takes an empty
+// list for its default, the private networks.
+func noInternalAddress() *hcmv3.HttpConnectionManager_InternalAddressConfig {
+	return &hcmv3.HttpConnectionManager_InternalAddressConfig{CidrRanges: []*corev3.CidrRange{{
+		AddressPrefix: "255.255.255.255", PrefixLen: wrapperspb.UInt32(32),
+	}}}
 }
 
 // adsSource says that a resource comes over the stream that Envoy already has

@@ -34,7 +34,7 @@ var internalPrefixes = []string{"x-envoy-", "x-glidepath-internal-"}
 func earlyHeaders(p *packer) []*corev3.TypedExtensionConfig {
 	var mutations []*mutationv3.HeaderMutation
 	for _, name := range internalHeaders {
-		mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}})
+		mutations = append(mutations, removeHeader(name))
 	}
 	for _, prefix := range internalPrefixes {
 		mutations = append(mutations, &mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_RemoveOnMatch_{
@@ -43,6 +43,7 @@ func earlyHeaders(p *packer) []*corev3.TypedExtensionConfig {
 			}},
 		}})
 	}
+	mutations = append(mutations, soundTrace()...)
 	return []*corev3.TypedExtensionConfig{{
 		Name:        "envoy.http.early_header_mutation.header_mutation",
 		TypedConfig: p.any(&earlyv3.HeaderMutation{Mutations: mutations}),

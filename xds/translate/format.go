@@ -1,8 +1,8 @@
 package translate
 
 import (
-	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // operator is one command of Envoy's log formats, such as %DYNAMIC_METADATA(…)%.
@@ -60,17 +60,13 @@ func first(operators ...operator) string {
 	if len(operators) == 1 {
 		return operators[0].String()
 	}
-	type entry struct {
-		Command string `json:"command"`
-		Param   string `json:"param,omitempty"`
-	}
-	entries := make([]entry, len(operators))
+	entries := make([]string, len(operators))
 	for i, o := range operators {
-		entries[i] = entry{o.command, o.param}
+		// Both are plain names, for which Go's quotes are JSON's.
+		entries[i] = fmt.Sprintf(`{"command":%q,"param":%q}`, o.command, o.param)
+		if o.param == "" {
+			entries[i] = fmt.Sprintf(`{"command":%q}`, o.command)
+		}
 	}
-	raw, err := json.Marshal(map[string]any{"operators": entries})
-	if err != nil {
-		panic(fmt.Sprintf("marshalling plain strings: %v", err)) // cannot happen: strings only
-	}
-	return "%COALESCE(" + string(raw) + ")%"
+	return `%COALESCE({"operators":[` + strings.Join(entries, ",") + `]})%`
 }

@@ -64,7 +64,7 @@ func action(p *packer, e *model.Edge, r model.Route) *routev3.RouteAction {
 // even a write is safe.
 const (
 	retryUnsent = "connect-failure,refused-stream"
-	retryRead   = retryUnsent + ",reset-before-request"
+	retryRead   = retryUnsent + ",reset"
 	// A full replica says 503 before the first byte of a stream.
 	retryStream = retryRead + ",retriable-status-codes"
 )

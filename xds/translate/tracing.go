@@ -28,24 +28,25 @@ const exportTimeout = 5 * time.Second
 // that begins here is sampled by ratio. (Envoy's own sampling settings would
 // override the caller.)
 func tracing(p *packer, t model.Tracing) *hcmv3.HttpConnectionManager_Tracing {
-	uri := t.URL
-	if uri == "" {
-		// The tracer must have an exporter. Its cluster has no endpoints, so
-		// every export ends where it begins.
-		uri = "http://none.invalid/v1/traces"
+	config := &tracev3.OpenTelemetryConfig{ServiceName: t.Service, Sampler: sampler(p, t.Ratio)}
+	if t.URL != "" {
+		config.HttpService = &corev3.HttpService{HttpUri: &corev3.HttpUri{
+			Uri:              t.URL,
+			HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: t.Cluster},
+			Timeout:          durationpb.New(exportTimeout),
+		}}
+	} else {
+		// The tracer must have an exporter. The cluster has no endpoints, and
+		// over gRPC that ends an export without a word in the log.
+		config.GrpcService = &corev3.GrpcService{
+			TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: t.Cluster}},
+			Timeout:         durationpb.New(exportTimeout),
+		}
 	}
 	return &hcmv3.HttpConnectionManager_Tracing{
 		Provider: &tracev3.Tracing_Http{
-			Name: "envoy.tracers.opentelemetry",
-			ConfigType: &tracev3.Tracing_Http_TypedConfig{TypedConfig: p.any(&tracev3.OpenTelemetryConfig{
-				ServiceName: t.Service,
-				HttpService: &corev3.HttpService{HttpUri: &corev3.HttpUri{
-					Uri:              uri,
-					HttpUpstreamType: &corev3.HttpUri_Cluster{Cluster: t.Cluster},
-					Timeout:          durationpb.New(exportTimeout),
-				}},
-				Sampler: sampler(p, t.Ratio),
-			})},
+			Name:       "envoy.tracers.opentelemetry",
+			ConfigType: &tracev3.Tracing_Http_TypedConfig{TypedConfig: p.any(config)},
 		},
 		CustomTags:       spanTags(),
 		MaxPathTagLength: wrapperspb.UInt32(256),

@@ -1,0 +1,121 @@
+package edge
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"testing"
+
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+)
+
+// received gives the headers that the backend got of a call.
+func received(t *testing.T, resp *http.Response) http.Header {
+	t.Helper()
+	var h http.Header
+	if err := json.NewDecoder(resp.Body).Decode(&h); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestTheBackendGetsNoHeaderThatTheCallerMadeUp(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	for _, name := range []string{
+		"X-Glidepath-Audit", "X-Glidepath-Trace-Id", "X-Glidepath-Internal-Anything",
+		"X-Envoy-Original-Path", "X-Envoy-Upstream-Rq-Timeout-Ms", "X-Envoy-Internal", "X-Envoy-External-Address",
+		"X-Envoy-Decorator-Operation", "X-Envoy-Max-Retries", "X-Envoy-Retry-On", "X-Envoy-Expected-Rq-Timeout-Ms",
+		"X-Client-Trace-Id", "Forwarded", "X-Forwarded-Client-Cert", "X-Forwarded-Host", "X-Forwarded-Path",
+		"X-Forwarded-Prefix", "X-Http-Method-Override", "X-Original-Url", "X-Rewrite-Url",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := received(t, e.get(t, "/v1/live", name, "spoofed")).Values(name); len(got) != 0 {
+				t.Errorf("the backend got %q", got)
+			}
+		})
+	}
+	t.Run("the identity is authz's, however often the caller sends one", func(t *testing.T) {
+		t.Parallel()
+		got := received(t, e.get(t, "/v1/live", "X-Glidepath-Identity", "me", "x-glidepath-identity", "me too"))
+		if got := got.Values("X-Glidepath-Identity"); !slices.Equal(got, []string{identity}) {
+			t.Errorf("the backend got %q", got)
+		}
+	})
+	t.Run("a header that means nothing to us passes", func(t *testing.T) {
+		t.Parallel()
+		if got := received(t, e.get(t, "/v1/live", "X-Glidepath-Dry-Run", "true", "If-None-Match", `"x"`)); got.Get("X-Glidepath-Dry-Run") != "true" || got.Get("If-None-Match") != `"x"` {
+			t.Errorf("the backend got %v", got)
+		}
+	})
+}
+
+// rule: R413
+func TestCredentialsEndAtTheEdge(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	// The authz of these tests removes nothing, so what is removed is the
+	// edge's doing.
+	resp := e.get(t, "/v1/live", "Authorization", "Bearer s3cr3t", "X-Glidepath-Authorization", "Bearer s3cr3t",
+		"X-Glidepath-On-Behalf-Of", "ada", "Cookie", "session=s3cr3t", "Proxy-Authorization", "Basic s3cr3t")
+	got := received(t, resp)
+	for _, name := range []string{"Authorization", "X-Glidepath-Authorization", "X-Glidepath-On-Behalf-Of", "Cookie", "Proxy-Authorization"} {
+		if v := got.Values(name); len(v) != 0 {
+			t.Errorf("the backend got %s: %q", name, v)
+		}
+	}
+	for key, value := range e.lineOf(t, resp) {
+		if s, ok := value.(string); ok && s != "" && slices.Contains([]string{"Bearer s3cr3t", "session=s3cr3t", "s3cr3t"}, s) {
+			t.Errorf("the audit line's %s is a credential", key)
+		}
+	}
+}
+
+func TestAuthzIsToldNoMoreThanItReads(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	e.get(t, "/v1/live?told", "Authorization", tokenAllow, "X-Glidepath-On-Behalf-Of", "ada", "Cookie", "session=1", "X-Other", "1", "Idempotency-Key", "k")
+	check := e.authz.last(func(r *authv3.CheckRequest) bool {
+		return r.GetAttributes().GetRequest().GetHttp().GetPath() == "/v1/live?told"
+	})
+	got := check.GetAttributes().GetRequest().GetHttp().GetHeaders()
+	if got["authorization"] != tokenAllow || got["x-glidepath-on-behalf-of"] != "ada" {
+		t.Errorf("authz was not told the credentials: %v", got)
+	}
+	for _, name := range []string{"cookie", "x-other", "idempotency-key"} {
+		if _, ok := got[name]; ok {
+			t.Errorf("authz was told %s", name)
+		}
+	}
+	if op := check.GetAttributes().GetContextExtensions()["op"]; op != "listLiveRuns" {
+		t.Errorf("authz was told op %q", op)
+	}
+}
+
+func TestTheRequestIDIsTheEdges(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	resp := e.get(t, "/v1/live", "X-Request-Id", "mine")
+	backend := received(t, resp).Values("X-Request-Id")
+	if len(backend) != 1 || backend[0] == "mine" || backend[0] == "" {
+		t.Fatalf("the backend got %q", backend)
+	}
+	e.lineOf(t, resp).want(t, line{"requestId": backend[0]})
+}
+
+func TestTheAnswerDoesNotSayWhatMadeIt(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	for name, resp := range map[string]*http.Response{
+		"a backend's answer": e.get(t, "/v1/live"),
+		"authz's refusal":    e.get(t, "/v1/live", "Authorization", tokenDeny),
+		"the edge's refusal": e.get(t, "/v1/apps/a%20b/live"),
+	} {
+		for header := range resp.Header {
+			if header == "Server" || header == "Via" || len(header) > 8 && header[:8] == "X-Envoy-" {
+				t.Errorf("%s has the header %s", name, header)
+			}
+		}
+	}
+}
