@@ -48,11 +48,13 @@ func TestReportFaults(t *testing.T) {
 		want   string
 	}{
 		"an unknown rule": {
-			[]Claim{{Rule: "R999", Test: "TestA", Pos: "a_test.go:1"}}, nil,
+			[]Claim{{Rule: "R999", Test: "TestA", Pos: "a_test.go:1"}},
+			nil,
 			"a_test.go:1: TestA claims R999, which is no rule",
 		},
 		"a finished area with a rule missing": {
-			[]Claim{{Rule: "R001"}}, []string{"gateway"},
+			[]Claim{{Rule: "R001"}},
+			[]string{"gateway"},
 			"area gateway is declared finished, but no test proves R003",
 		},
 		"a finished area that does not exist": {
