@@ -1,0 +1,28 @@
+-- Gives the value of KEYS[1] if its reading began recently enough, else tries
+-- to take the lock KEYS[2] for reading it.
+--
+-- ARGV: how old the value may be, in µs; the caller's token; for how long a
+-- lock is held, in ms; the stamp of a value that the caller could not open.
+--
+-- A value begins with its stamp: when its reading began, by this server's
+-- clock, as 16 digits of µs. So no other clock decides how old it is.
+-- pcall, because a key may hold anything; then it counts as absent.
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+
+local stamp = redis.pcall('GETRANGE', KEYS[1], 0, 15)
+if type(stamp) == 'string' and #stamp == 16 and stamp ~= ARGV[4] then
+  local began = tonumber(stamp)
+  if began and began <= now and now - began <= tonumber(ARGV[1]) then
+    return {'value', stamp, now - began, redis.call('GETRANGE', KEYS[1], 16, -1)}
+  end
+end
+
+-- A lock that does not end by itself, or only later than any of ours, is not
+-- one of ours.
+local left = redis.call('PTTL', KEYS[2])
+if left < 0 or left > tonumber(ARGV[3]) then
+  redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+  return {'lock', string.format('%016.0f', now), 0, ''}
+end
+return {'wait', '', 0, ''}

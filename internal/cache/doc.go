@@ -1,0 +1,15 @@
+// Package cache owns values that are slow to read and may be a little old. All
+// replicas of a service share them through Redis: one of them reads the source
+// and the others wait for what it got. Each replica also keeps what it used
+// last in its own memory.
+//
+// Redis is a help and never needed. While it is away each replica reads for
+// itself, without waiting for it, and it is used again once it is back.
+//
+// Nothing in Redis is trusted. Values are compressed and then sealed with a key
+// of the service, bound to their key and age; what does not open or decode is
+// as if it were not there. Whoever can write to Redis can take values and locks
+// away, or keep a lock, and so make calls slow, but cannot make up an answer.
+//
+// This is the only package that speaks to Redis.
+package cache

@@ -1,0 +1,68 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+)
+
+// flight is one read of one key that callers of this process share. The fields
+// below done are set before it is closed, and then only read.
+type flight[T any] struct {
+	cache  *Cache[T]
+	key    string
+	maxAge time.Duration
+	fill   Fill[T]
+
+	done   chan struct{}
+	value  T
+	began  time.Time // when the reading of value began, on this process's clock
+	result result
+	err    error
+}
+
+// run gets the value, wherever it comes from. It never outlives the cache.
+func (f *flight[T]) run() {
+	ctx, cancel := context.WithTimeout(f.cache.base, f.cache.cfg.FillTime)
+	defer cancel()
+	if r := f.cache.cfg.Redis; r != nil && r.Up() {
+		f.share(ctx, r)
+		return
+	}
+	f.read(ctx)
+	f.land()
+}
+
+// read reads the source.
+func (f *flight[T]) read(ctx context.Context) {
+	f.began, f.result = time.Now(), resultFill
+	f.value, f.err = f.guarded(ctx)
+	f.cache.metrics.fills(f.err)
+}
+
+// guarded turns a panic into an error: reads happen in no caller's goroutine,
+// where one odd value would end the process and all that it serves.
+func (f *flight[T]) guarded(ctx context.Context) (value T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("reading panicked: %v", p)
+			slog.ErrorContext(ctx, "a read panicked", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	return f.fill(ctx)
+}
+
+// land gives the outcome to everyone who waits, and keeps a value. It is called
+// once.
+func (f *flight[T]) land() {
+	c := f.cache
+	c.mu.Lock()
+	delete(c.flights, f.key)
+	if f.err == nil && !c.closed {
+		c.keep(f)
+	}
+	c.mu.Unlock()
+	close(f.done)
+}

@@ -1,0 +1,141 @@
+package cache
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// opTime is the most that Redis may add to a call. Whatever takes longer
+	// counts as Redis being away.
+	opTime = 300 * time.Millisecond
+	// probeEvery is how often it is tried out whether Redis works.
+	probeEvery = time.Second
+	// maxHold bounds how long Redis stays unused after it worked for a probe
+	// and then failed, again and again.
+	maxHold = 30 * time.Second
+)
+
+// errAway says that Redis is not used now.
+var errAway = errors.New("redis is away")
+
+// Redis is the shared side of caches. It is safe for concurrent use. The first
+// fault of any kind has every cache do without it, at no cost, until a probe
+// has gone through: that is the only thing that waits for a Redis that is away.
+type Redis struct {
+	client redis.UniversalClient
+	probe  string // key
+
+	up      atomic.Bool
+	probed  atomic.Bool
+	relapse atomic.Int32 // faults since the last call that worked
+	gauge   prometheus.Gauge
+}
+
+// OpenRedis prepares the use of the Redis at url, for the named service. It
+// connects to nothing: Run does.
+//
+// The URL is redis://user:password@host:port/db, or rediss:// for TLS. More
+// hosts follow as ?addr=host:port&addr=...: with &master_name= they are
+// Sentinels, without it nodes of a Cluster.
+func OpenRedis(url, service string, reg prometheus.Registerer) (*Redis, error) {
+	client, err := newClient(url)
+	if err != nil {
+		return nil, err
+	}
+	r := &Redis{client: client, probe: keyPrefix(service) + "{probe:" + rand.Text() + "}"}
+	r.gauge = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "glidepath_cache_redis_up", ConstLabels: prometheus.Labels{"cache": service},
+		Help: "1 while what is cached is shared through Redis, 0 while each replica is on its own.",
+	})
+	if err := register(reg, r.gauge); err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return r, nil
+}
+
+// Up says whether Redis is used now.
+func (r *Redis) Up() bool { return r.up.Load() }
+
+// Probed says whether it is known if Redis is there. A replica that takes calls
+// before would read for itself what others have read.
+func (r *Redis) Probed() bool { return r.probed.Load() }
+
+// Close ends the connections. Caches that use r are closed before.
+func (r *Redis) Close() error { return r.client.Close() }
+
+// Run tries Redis out until ctx ends: at once, and then about every second.
+// What is tried is what caches do, so a Redis that answers but may not be
+// written to, for instance, counts as away.
+func (r *Redis) Run(ctx context.Context) {
+	for {
+		err := r.tryOut(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil && r.up.CompareAndSwap(false, true) {
+			r.gauge.Set(1)
+			slog.InfoContext(ctx, "redis is used")
+		}
+		r.probed.Store(true)
+		if wait(ctx, r.pause()) != nil {
+			return
+		}
+	}
+}
+
+// pause gives the time to the next probe: longer each time that a probe went
+// well and the call after it did not.
+func (r *Redis) pause() time.Duration {
+	if r.up.Load() {
+		return probeEvery
+	}
+	return min(probeEvery<<min(r.relapse.Load(), 5), maxHold)
+}
+
+func (r *Redis) tryOut(ctx context.Context) error {
+	held := rand.Text()
+	_, err := r.run(ctx, acquireScript, []string{r.probe, lockOf(r.probe)}, 0, held, opTime.Milliseconds(), "")
+	if err == nil {
+		_, err = r.run(ctx, releaseScript, []string{lockOf(r.probe)}, held)
+	}
+	return err
+}
+
+// run runs a script within opTime. Any fault but the end of ctx takes Redis out
+// of use.
+func (r *Redis) run(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
+	limited, cancel := context.WithTimeout(ctx, opTime)
+	defer cancel()
+	reply, err := s.Run(limited, r.client, keys, args...).Result()
+	if err == nil {
+		return reply, nil
+	}
+	if ctx.Err() == nil && r.up.CompareAndSwap(true, false) {
+		r.gauge.Set(0)
+		slog.WarnContext(ctx, "redis is not used until it works again", "error", err)
+	}
+	return nil, fmt.Errorf("asking redis: %w", err)
+}
+
+// use is run for the calls of caches.
+func (r *Redis) use(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
+	if !r.up.Load() {
+		return nil, errAway
+	}
+	reply, err := r.run(ctx, s, keys, args...)
+	if err == nil {
+		r.relapse.Store(0)
+	} else if ctx.Err() == nil {
+		r.relapse.Add(1)
+	}
+	return reply, err
+}

@@ -1,0 +1,127 @@
+package cache
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed" // the scripts
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// lockLife is how long a lock outlives its holder.
+	lockLife = 3 * time.Second
+	// minLife is how long a value stays at least, for those who waited for it,
+	// however long its reading took.
+	minLife = time.Second
+)
+
+var (
+	//go:embed acquire.lua
+	acquireText string
+	//go:embed keep.lua
+	keepText string
+	//go:embed release.lua
+	releaseText string
+	//go:embed store.lua
+	storeText string
+
+	acquireScript = redis.NewScript(acquireText)
+	keepScript    = redis.NewScript(keepText)
+	releaseScript = redis.NewScript(releaseText)
+	storeScript   = redis.NewScript(storeText)
+)
+
+// found is what acquire came to: a sealed value, the lock, or neither, which
+// means that another replica is reading.
+type found struct {
+	sealed []byte
+	age    time.Duration
+	lock   string // the token that holds the lock
+	stamp  string // when the reading of the value, or by the lock's holder, began
+}
+
+func lockOf(key string) string { return key + ":fill" }
+
+// acquire gives the value of key if it is at most maxAge old, else tries to
+// take the lock for reading it. A value with the stamp unreadable counts as
+// absent.
+func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, unreadable string) (found, error) {
+	held := rand.Text()
+	reply, err := r.use(ctx, acquireScript, []string{key, lockOf(key)},
+		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable)
+	if err != nil {
+		return found{}, err
+	}
+	return parseFound(reply, held)
+}
+
+func parseFound(reply any, held string) (found, error) {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) != 4 {
+		return found{}, fmt.Errorf("asking redis: a reply of %T", reply)
+	}
+	what, ok1 := fields[0].(string)
+	stamp, ok2 := fields[1].(string)
+	age, ok3 := fields[2].(int64)
+	sealed, ok4 := fields[3].(string)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return found{}, errors.New("asking redis: a reply of other types")
+	}
+	switch what {
+	case "value":
+		return found{sealed: []byte(sealed), stamp: stamp, age: time.Duration(age) * time.Microsecond}, nil
+	case "lock":
+		return found{lock: held, stamp: stamp}, nil
+	default:
+		return found{}, nil
+	}
+}
+
+// keep holds a lock until the returned function is called, which returns when
+// nothing of keep is left.
+func (r *Redis) keep(ctx context.Context, key, held string) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(lockLife / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			// Without the lock another replica reads as well, and the
+			// younger value is kept.
+			if _, err := r.use(ctx, keepScript, []string{lockOf(key)}, held, lockLife.Milliseconds()); err != nil && ctx.Err() == nil {
+				slog.DebugContext(ctx, "a lock was not kept", "error", err)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// release gives a lock up. If it cannot, the lock ends by itself.
+func (r *Redis) release(ctx context.Context, key, held string) {
+	if _, err := r.use(ctx, releaseScript, []string{lockOf(key)}, held); err != nil {
+		slog.DebugContext(ctx, "a lock was not released", "error", err)
+	}
+}
+
+// store puts a value where the other replicas find it and gives the lock up.
+// If it cannot, they read for themselves.
+func (r *Redis) store(ctx context.Context, key, held, stamp string, sealed []byte, maxAge time.Duration) {
+	if _, err := r.use(ctx, storeScript, []string{key, lockOf(key)},
+		held, stamp, sealed, maxAge.Microseconds(), minLife.Microseconds()); err != nil {
+		slog.DebugContext(ctx, "a value is not shared", "error", err)
+	}
+}

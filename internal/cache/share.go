@@ -1,0 +1,106 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// How long to wait between two looks at a value that another replica reads:
+// soon at first, for quick sources.
+const (
+	firstLook = 10 * time.Millisecond
+	lastLook  = 100 * time.Millisecond
+)
+
+// share gets the value with the other replicas: what one of them read, or, if
+// none of them is at it, by reading it for all.
+func (f *flight[T]) share(ctx context.Context, r *Redis) {
+	started, unreadable := time.Now(), ""
+	for look := firstLook; ; look = min(2*look, lastLook) {
+		// A value is as good as one that was there when this began.
+		before := time.Now()
+		found, err := r.acquire(ctx, f.cache.vault.key(f.key), f.maxAge+before.Sub(started), unreadable)
+		switch {
+		case err != nil:
+			f.alone(ctx, err)
+			return
+		case found.lock != "":
+			f.readForAll(ctx, r, found, before)
+			return
+		case found.sealed != nil:
+			if f.take(ctx, found, before) {
+				f.land()
+				return
+			}
+			unreadable, look = found.stamp, 0
+		default:
+			if err := wait(ctx, look); err != nil {
+				f.err = fmt.Errorf("waiting for another replica's read: %w", err)
+				f.land()
+				return
+			}
+		}
+	}
+}
+
+// alone reads without the other replicas, unless the flight itself is over.
+func (f *flight[T]) alone(ctx context.Context, cause error) {
+	if ctx.Err() != nil {
+		f.err = fmt.Errorf("waiting for another replica's read: %w", cause)
+	} else {
+		f.read(ctx)
+	}
+	f.land()
+}
+
+// take makes the found value the outcome, if it opens.
+func (f *flight[T]) take(ctx context.Context, found found, before time.Time) bool {
+	value, err := f.cache.vault.open(f.key, found)
+	if err != nil {
+		f.cache.metrics.unreadable.Inc()
+		slog.WarnContext(ctx, "a cached value counts as absent", "cache", f.cache.cfg.Name, "error", err)
+		return false
+	}
+	f.value, f.began, f.result = value, before.Add(-found.age), resultShared
+	return true
+}
+
+// readForAll reads while it holds the lock, answers those who wait here, and
+// then puts the value where the other replicas find it.
+func (f *flight[T]) readForAll(ctx context.Context, r *Redis, found found, before time.Time) {
+	key := f.cache.vault.key(f.key)
+	stop := r.keep(ctx, key, found.lock)
+	f.read(ctx)
+	f.began = before
+	f.land()
+	stop()
+
+	// What follows must happen even if the time for reading is over.
+	ctx = context.WithoutCancel(ctx)
+	if f.err != nil {
+		r.release(ctx, key, found.lock)
+		return
+	}
+	sealed, err := f.cache.vault.seal(f.key, found.stamp, f.value)
+	if err != nil {
+		slog.WarnContext(ctx, "a value is not shared", "cache", f.cache.cfg.Name, "error", err)
+		r.release(ctx, key, found.lock)
+		return
+	}
+	r.store(ctx, key, found.lock, found.stamp, sealed, f.maxAge)
+}
+
+// wait waits about d, so that replicas do not look all at once.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d/2 + rand.N(d+1))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
