@@ -1,0 +1,59 @@
+package livehub
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"hangar.io/glidepath/internal/cache"
+)
+
+// Config is the configuration of the process: each field is a flag and an
+// environment variable.
+type Config struct {
+	Listen        string `env:"LISTEN" default:":8080" placeholder:"ADDRESS" help:"Where the edge reaches this backend, and the probes /healthz and /readyz."`
+	MetricsListen string `env:"METRICS_LISTEN" default:":9090" placeholder:"ADDRESS" help:"Where /metrics is served, and nothing else."`
+
+	Kubeconfig      string `env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server. Empty: as this pod's ServiceAccount."`
+	IdentityKeysDir string `env:"IDENTITY_KEYS_DIR" placeholder:"DIR" help:"Public keys (*.pem) of those whose identities are taken."`
+	SealKey         string `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis and in continue tokens. The first one closes, all open. The same on every replica."`
+	RedisCache      string `env:"REDIS_CACHE_URL" placeholder:"URL" help:"The Redis that replicas share, redis://user:password@host:port/db. It holds a password: set the variable, not the flag. Empty: each replica is on its own."`
+
+	ListTime   time.Duration `env:"LIVE_LIST_TIME" default:"30s" help:"How long reading one list may take, 90s at most."`
+	ListBytes  int64         `env:"LIVE_LIST_BYTES" default:"268435456" help:"How large one list may be, in bytes, as the API server sends it."`
+	Lists      int           `env:"LIVE_LISTS" default:"8" help:"How many lists are read at once."`
+	Wait       time.Duration `env:"LIVE_WAIT" default:"10s" help:"How long a call waits for a list. Less than the edge waits for this backend."`
+	CacheBytes int64         `env:"LIVE_CACHE_BYTES" default:"134217728" help:"How much of what was read is kept in memory, in bytes."`
+}
+
+// Validate says all that is wrong with a configuration. It reads no file.
+func (c Config) Validate() error {
+	var faults []error
+	for _, f := range []struct{ name, value string }{
+		{"listen", c.Listen}, {"metrics-listen", c.MetricsListen},
+		{"identity-keys-dir", c.IdentityKeysDir}, {"seal-key", c.SealKey},
+	} {
+		if f.value == "" {
+			faults = append(faults, fmt.Errorf("--%s is missing", f.name))
+		}
+	}
+	if c.RedisCache != "" {
+		if err := cache.CheckURL(c.RedisCache); err != nil {
+			faults = append(faults, fmt.Errorf("--redis-cache: %w", err))
+		}
+	}
+	if c.ListTime <= 0 || c.ListTime > cache.MaxFillTime {
+		faults = append(faults, fmt.Errorf("--list-time is %s, not more than 0 and at most %s", c.ListTime, cache.MaxFillTime))
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"list-bytes", c.ListBytes}, {"lists", int64(c.Lists)}, {"wait", int64(c.Wait)}, {"cache-bytes", c.CacheBytes},
+	} {
+		if f.value <= 0 {
+			faults = append(faults, fmt.Errorf("--%s is not more than 0", f.name))
+		}
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,59 @@
+package livehub
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/kubelist"
+)
+
+// maxAge is how old a list may be when a caller gets it, from the moment when
+// its reading began.
+const maxAge = 2 * time.Second
+
+// The kinds that are read.
+var (
+	pipelineRuns = kubelist.Kind{APIVersion: "tekton.dev/v1", Kind: "PipelineRun", Resource: "pipelineruns"}
+	taskRuns     = kubelist.Kind{APIVersion: "tekton.dev/v1", Kind: "TaskRun", Resource: "taskruns"}
+)
+
+// lister reads lists from the cluster: *kubelist.Client.
+type lister interface {
+	List(ctx context.Context, q kubelist.Query) (*kubelist.List, error)
+}
+
+// hub gives lists, read at most once in maxAge for everyone. The live stream is
+// to take its lists from here as well.
+type hub struct {
+	source lister
+	cache  *cache.Cache[*snapshot]
+}
+
+// list gives all objects of a kind in a scope.
+func (h *hub) list(ctx context.Context, kind kubelist.Kind, s scope) (*snapshot, error) {
+	return h.get(ctx, kind.Resource+":"+s.key(), kubelist.Query{Kind: kind, Namespace: s.namespace})
+}
+
+// taskRunsOf gives the TaskRuns of the named PipelineRuns in a scope. The names
+// are sorted and distinct, and there is at least one.
+func (h *hub) taskRunsOf(ctx context.Context, s scope, names []string) (*snapshot, error) {
+	joined := strings.Join(names, ",")
+	digest := sha256.Sum256([]byte(joined))
+	return h.get(ctx, taskRuns.Resource+":"+s.key()+":"+hex.EncodeToString(digest[:]), kubelist.Query{
+		Kind: taskRuns, Namespace: s.namespace, Labels: "tekton.dev/pipelineRun in (" + joined + ")",
+	})
+}
+
+func (h *hub) get(ctx context.Context, key string, q kubelist.Query) (*snapshot, error) {
+	return h.cache.Get(ctx, key, maxAge, func(ctx context.Context) (*snapshot, error) {
+		l, err := h.source.List(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return newSnapshot(l), nil
+	})
+}

@@ -1,0 +1,101 @@
+package livehub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/identity"
+	"hangar.io/glidepath/internal/kube"
+	"hangar.io/glidepath/internal/kubelist"
+	"hangar.io/glidepath/internal/lifecycle"
+	"hangar.io/glidepath/internal/paging"
+	"hangar.io/glidepath/internal/seal"
+)
+
+// maxFlights bounds the lists that are read or waited for at once. Most of them
+// wait for their turn at the API server.
+const maxFlights = 256
+
+// Run serves until ctx ends, and returns when the calls under way have been
+// answered.
+func Run(ctx context.Context, cfg Config) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return fmt.Errorf("configuring livehub: %w", err)
+	}
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	verifier, err := identity.NewVerifier(identity.VerifierConfig{KeysDir: cfg.IdentityKeysDir, Backend: backend})
+	if err != nil {
+		return err
+	}
+	keys, err := seal.LoadKeys(cfg.SealKey)
+	if err != nil {
+		return err
+	}
+	client, err := newClient(cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	redis, err := openRedis(cfg, reg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, redis.close()) }()
+	s, err := newServer(cfg, keys, client, redis.shared, reg)
+	if err != nil {
+		return err
+	}
+	// Not before the calls under way have been answered.
+	defer s.hub.cache.Close()
+	h, err := newHandler(s, verifier, redis.ready, reg)
+	if err != nil {
+		return err
+	}
+	calls, metrics, err := listen(cfg)
+	if err != nil {
+		return err
+	}
+	return lifecycle.Run(ctx,
+		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run),
+		lifecycle.Serve(calls, h), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
+}
+
+func newClient(cfg Config) (*kubelist.Client, error) {
+	rest, err := kube.Config(kube.Options{Kubeconfig: cfg.Kubeconfig, UserAgent: "glidepath-livehub"})
+	if err != nil {
+		return nil, err
+	}
+	return kubelist.NewClient(rest, kubelist.Limits{Bytes: cfg.ListBytes, Time: cfg.ListTime, Concurrent: cfg.Lists})
+}
+
+func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, reg prometheus.Registerer) (*server, error) {
+	tokens, err := paging.New(keys)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := cache.New(cache.Config[*snapshot]{
+		Name: backend, Codec: codec{}, Seal: keys, LocalBytes: cfg.CacheBytes, FillTime: cfg.ListTime,
+		Flights: maxFlights, Metrics: reg, Redis: redis,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &server{hub: &hub{source: source, cache: lists}, tokens: tokens, wait: cfg.Wait}, nil
+}
+
+func listen(cfg Config) (calls, metrics net.Listener, err error) {
+	if calls, err = lifecycle.Listen(cfg.Listen); err != nil {
+		return nil, nil, err
+	}
+	if metrics, err = lifecycle.Listen(cfg.MetricsListen); err != nil {
+		return nil, nil, errors.Join(err, calls.Close())
+	}
+	return calls, metrics, nil
+}
