@@ -39,8 +39,8 @@ func bounds(s *openapi3.Schema) string {
 		return "not bounded"
 	}
 	text := strconv.FormatFloat(*s.Min, 'f', -1, 64) + ".." + strconv.FormatFloat(*s.Max, 'f', -1, 64)
-	if s.Default != nil {
-		text += ", " + strconv.FormatFloat(s.Default.(float64), 'f', -1, 64) + " by default"
+	if byDefault, ok := s.Default.(float64); ok {
+		text += ", " + strconv.FormatFloat(byDefault, 'f', -1, 64) + " by default"
 	}
 	return text
 }

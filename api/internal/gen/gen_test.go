@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,7 +12,7 @@ const packageDir = "../.."
 
 func source(t *testing.T) []byte {
 	t.Helper()
-	s, err := os.ReadFile(filepath.Join(packageDir, "openapi.yaml"))
+	s, err := fs.ReadFile(os.DirFS(packageDir), specFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func TestTheGeneratedFilesAreCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range files {
-		got, err := os.ReadFile(filepath.Join(packageDir, name))
+		got, err := fs.ReadFile(os.DirFS(packageDir), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 5 {
+	for range 2 {
 		again, err := generate(source(t))
 		if err != nil {
 			t.Fatal(err)
@@ -61,18 +61,19 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 
 func TestRunWritesBesideTheSource(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("openapi.yaml", []byte(document(policyOfAnApp)), 0o600); err != nil {
+	if err := os.WriteFile(specFile, []byte(document), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := run("openapi.yaml"); err != nil {
+	if err := run(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"operations.gen.go", "glidepath-contract.json"} {
-		if written, err := os.ReadFile(name); err != nil || !strings.Contains(string(written), "listThings") {
+		if written, err := fs.ReadFile(os.DirFS("."), name); err != nil || !strings.Contains(string(written), "listThings") {
 			t.Errorf("%s: %v: %s", name, err, written)
 		}
 	}
-	if err := run("other.yaml"); err == nil {
+	t.Chdir(t.TempDir())
+	if err := run(); err == nil {
 		t.Error("a missing source is no error")
 	}
 }

@@ -10,14 +10,17 @@ import (
 	"slices"
 )
 
+// specFile is what everything is generated from, in the package's directory.
+const specFile = "openapi.yaml"
+
 func main() {
-	if err := run("openapi.yaml"); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "gen:", err)
 		os.Exit(1)
 	}
 }
 
-func run(specFile string) error {
+func run() error {
 	source, err := os.ReadFile(specFile)
 	if err != nil {
 		return fmt.Errorf("read the contract's source: %w", err)
@@ -27,6 +30,7 @@ func run(specFile string) error {
 		return fmt.Errorf("%s: %w", specFile, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		//nolint:gosec // source files are for everyone to read
 		if err := os.WriteFile(name, files[name], 0o644); err != nil {
 			return fmt.Errorf("write a generated file: %w", err)
 		}

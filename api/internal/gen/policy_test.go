@@ -16,9 +16,8 @@ const policyOfAnApp = `
         cached: false
         planned: true`
 
-// document is a small contract whose one operation has this policy.
-func document(policy string) string {
-	return `openapi: 3.0.3
+// document is a small contract with one operation.
+const document = `openapi: 3.0.3
 info:
   title: Things
   version: 1.2.3
@@ -33,12 +32,11 @@ paths:
           in: path
           required: true
           schema: {type: string, maxLength: 3, pattern: '^a$'}
-      x-glidepath:` + policy + `
+      x-glidepath:` + policyOfAnApp + `
       responses:
         '200':
           description: Things.
 `
-}
 
 func TestIncompletePoliciesAreRefused(t *testing.T) {
 	t.Parallel()
@@ -68,9 +66,8 @@ func TestIncompletePoliciesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whole := document(policyOfAnApp)
-			broken := strings.Replace(whole, test.from, test.to, 1)
-			if broken == whole {
+			broken := strings.Replace(document, test.from, test.to, 1)
+			if broken == document {
 				t.Fatalf("the document has no %q", test.from)
 			}
 			if _, err := generate([]byte(broken)); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -82,7 +79,7 @@ func TestIncompletePoliciesAreRefused(t *testing.T) {
 
 func TestAllFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
-	broken := strings.NewReplacer("tier: T0", "tier: T9", "scope: app", "scope: none").Replace(document(policyOfAnApp))
+	broken := strings.NewReplacer("tier: T0", "tier: T9", "scope: app", "scope: none").Replace(document)
 	_, err := generate([]byte(broken))
 	if err == nil {
 		t.Fatal("no error")
@@ -96,7 +93,7 @@ func TestAllFaultsAreReportedTogether(t *testing.T) {
 
 func TestTheTableOfASmallContract(t *testing.T) {
 	t.Parallel()
-	files, err := generate([]byte(document(policyOfAnApp)))
+	files, err := generate([]byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
