@@ -10,7 +10,7 @@ import (
 )
 
 // MaxTargetBytes bounds a request's path and query.
-const MaxTargetBytes = 8 << 10
+const MaxTargetBytes = 16 << 10
 
 // ErrMismatch says that a request is not one of the operation that its route
 // names: the edge and authz disagree about the contract.

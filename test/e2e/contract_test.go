@@ -50,7 +50,7 @@ func (r route) method() string {
 // routes reads the routes that an Envoy has in force.
 func routes(t *testing.T, e *devenv.Envoy) []route {
 	t.Helper()
-	res, err := e.AdminClient().Get("http://envoy/config_dump?mask=dynamic_route_configs.route_config,dynamic_listeners")
+	res, err := e.AdminClient().Get("http://envoy/config_dump?resource=dynamic_route_configs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 			return nil, err
 		}
 		gw, err = devenv.StartGateway(ctx, devenv.GatewayConfig{
-			Dir: dir, Faults: true, PlannedTo: planned.Addr, Race: true,
+			Dir: dir, Faults: true, PlannedTo: planned.Addr, Race: devtest.Race,
 			Progress: func(line string) { fmt.Fprintln(os.Stderr, "e2e:", line) },
 		})
 		if err != nil {

@@ -60,7 +60,7 @@ func Gateway(t testing.TB, cfg devenv.GatewayConfig) *devenv.Gateway {
 	if cfg.Dir == "" {
 		cfg.Dir = t.ArtifactDir()
 	}
-	cfg.Race = raceEnabled
+	cfg.Race = Race
 	g, err := devenv.StartGateway(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)

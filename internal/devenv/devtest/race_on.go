@@ -2,5 +2,5 @@
 
 package devtest
 
-// raceEnabled has the gateway's processes built with the race detector when the test is.
-const raceEnabled = true
+// Race says that the test runs with the race detector. The gateway's processes are then built with it too.
+const Race = true
