@@ -1,0 +1,10 @@
+package review
+
+// Sizes and lifetimes, for tests that cross them.
+const (
+	AcceptedTTL = acceptedTTL
+	RefusedTTL  = refusedTTL
+	RefusedSize = refusedSize
+	AllowedTTL  = allowedTTL
+	DeniedTTL   = deniedTTL
+)
