@@ -17,8 +17,8 @@ import (
 type EdgeOptions struct {
 	Listen          string  `name:"listen" env:"EDGE_LISTEN" default:"0.0.0.0:8080" help:"Address that Envoy listens on for callers."`
 	Backends        string  `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
-	AuthzSocket     string  `name:"authz-socket" env:"AUTHZ_SOCKET" required:"" help:"Unix socket of authz's decisions (gRPC)."`
-	AuthzHTTPSocket string  `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" required:"" help:"Unix socket of the operations that authz answers (HTTP)."`
+	AuthzSocket     string  `name:"authz-socket" env:"AUTHZ_SOCKET" default:"/run/glidepath/authz.sock" help:"Unix socket of authz's decisions (gRPC)."`
+	AuthzHTTPSocket string  `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" default:"/run/glidepath/authz-http.sock" help:"Unix socket of the operations that authz answers (HTTP)."`
 	ServePlanned    string  `name:"serve-planned" env:"SERVE_PLANNED" help:"Address that answers the operations whose backend does not exist yet. For tests only."`
 	OTLPEndpoint    string  `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"OTLP/HTTP collector, as http://host:4318. Empty exports nothing."`
 	TraceRatio      float64 `name:"trace-ratio" env:"TRACE_SAMPLE_RATIO" default:"1" help:"Share of the traces that begin at the edge to sample, 0 to 1."`

@@ -19,7 +19,7 @@ import (
 // Options are those of the process.
 type Options struct {
 	EdgeOptions
-	Socket        string `name:"socket" env:"XDS_SOCKET" required:"" help:"Unix socket that Envoy gets its configuration from."`
+	Socket        string `name:"socket" env:"XDS_SOCKET" default:"/run/glidepath/xds.sock" help:"Unix socket that Envoy gets its configuration from."`
 	Policy        string `name:"policy" env:"POLICY_FILE" help:"Route policy file, watched for changes. Empty is every default."`
 	StateDir      string `name:"state-dir" env:"STATE_DIR" required:"" help:"Folder that keeps the last good configuration."`
 	MetricsListen string `name:"metrics-listen" env:"METRICS_LISTEN" default:":9091" help:"Address of /metrics."`
@@ -83,20 +83,20 @@ type reload struct {
 func (s *supplier) begin(ctx context.Context, file string) (reload, error) {
 	if file == "" {
 		none := reload{run: func(context.Context) error { return nil }, close: func() {}}
-		return none, s.first(ctx, nil, nil)
+		return none, s.first(ctx, PolicyFile{}, nil)
 	}
 	w, err := policy.Watch(file)
 	if err != nil {
 		return reload{}, err
 	}
 	data, err := w.Read()
-	if err := s.first(ctx, data, err); err != nil {
+	if err := s.first(ctx, PolicyFile{Name: file, Data: data}, err); err != nil {
 		return reload{}, errors.Join(err, w.Close())
 	}
 	run := func(ctx context.Context) error {
 		return w.Run(ctx, func() {
 			data, err := w.Read()
-			s.next(ctx, data, err)
+			s.next(ctx, PolicyFile{Name: file, Data: data}, err)
 		})
 	}
 	return reload{run: run, close: func() { _ = w.Close() }}, nil

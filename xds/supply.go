@@ -29,7 +29,7 @@ type supplier struct {
 	stale   prometheus.Gauge
 
 	// last is the policy that was read last, good or not, so that a file which
-	// was only touched is not reported again; nil before the first.
+	// was only touched is not reported again; nil when none could be read.
 	last []byte
 }
 
@@ -47,15 +47,18 @@ func newSupplier(operations []api.Operation, opts EdgeOptions, srv *server.Serve
 	return s
 }
 
-// Snapshot builds what Envoy is told from the bytes of a route policy; nil
-// bytes are a policy that says nothing.
-func Snapshot(operations []api.Operation, pol []byte, opts EdgeOptions) (*translate.Resources, error) {
-	var parsed policy.Policy
-	if pol != nil {
-		var err error
-		if parsed, err = policy.Parse(pol, operations); err != nil {
-			return nil, fmt.Errorf("the route policy: %w", err)
-		}
+// PolicyFile is a route policy as it was read. The zero value is a policy that
+// says nothing.
+type PolicyFile struct {
+	Name string // in errors
+	Data []byte
+}
+
+// Resources builds what Envoy is told.
+func Resources(operations []api.Operation, pol PolicyFile, opts EdgeOptions) (*translate.Resources, error) {
+	parsed, err := policy.Parse(pol.Name, pol.Data, operations)
+	if err != nil {
+		return nil, fmt.Errorf("the route policy is refused:\n%w", err)
 	}
 	edge, err := Build(operations, parsed, opts)
 	if err != nil {
@@ -66,12 +69,12 @@ func Snapshot(operations []api.Operation, pol []byte, opts EdgeOptions) (*transl
 
 // first serves the first configuration: what the files say, else the last good
 // one. Without either there is nothing to start with.
-func (s *supplier) first(ctx context.Context, pol []byte, readErr error) error {
+func (s *supplier) first(ctx context.Context, pol PolicyFile, readErr error) error {
 	buildErr := readErr
 	if buildErr == nil {
 		_, buildErr = s.publish(ctx, pol)
 	}
-	s.last = pol
+	s.last = pol.Data
 	if buildErr == nil {
 		return nil
 	}
@@ -87,14 +90,14 @@ func (s *supplier) first(ctx context.Context, pol []byte, readErr error) error {
 
 // next serves what the files say now. When it cannot be built, what is served
 // stays.
-func (s *supplier) next(ctx context.Context, pol []byte, readErr error) {
-	if readErr == nil && s.last != nil && bytes.Equal(pol, s.last) {
+func (s *supplier) next(ctx context.Context, pol PolicyFile, readErr error) {
+	if readErr == nil && s.last != nil && bytes.Equal(pol.Data, s.last) {
 		return
 	}
 	err := readErr
 	changed := false
 	if err == nil {
-		s.last = pol
+		s.last = pol.Data
 		changed, err = s.publish(ctx, pol)
 	}
 	if err != nil {
@@ -107,8 +110,8 @@ func (s *supplier) next(ctx context.Context, pol []byte, readErr error) {
 	s.log.Info("the route policy was read", "changed", changed)
 }
 
-func (s *supplier) publish(ctx context.Context, pol []byte) (changed bool, err error) {
-	res, err := Snapshot(s.operations, pol, s.opts)
+func (s *supplier) publish(ctx context.Context, pol PolicyFile) (changed bool, err error) {
+	res, err := Resources(s.operations, pol, s.opts)
 	if err != nil {
 		return false, err
 	}

@@ -27,83 +27,86 @@ const version = "1"
 // Fault is one thing that is wrong with a policy, and where. Line and column
 // count from 1; both are 0 for a fault of the file as a whole.
 type Fault struct {
+	File         string
 	Line, Column int
 	Message      string
 }
 
-// Error gives the fault as line:column: message.
+// Error gives the fault as file:line:column: message.
 func (f *Fault) Error() string {
-	if f.Line == 0 {
-		return f.Message
+	where := f.File
+	if f.Line > 0 {
+		where = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
 	}
-	return fmt.Sprintf("%d:%d: %s", f.Line, f.Column, f.Message)
+	return where + ": " + f.Message
 }
 
-// Parse reads a policy for these operations. It refuses what it does not know:
-// the error joins one *Fault for each fault, in the order of the file. The
-// zero Policy comes with every error.
-func Parse(data []byte, operations []api.Operation) (Policy, error) {
+// Parse reads a policy for these operations; file names it in errors. It
+// refuses what it does not know: the error joins one *Fault for each fault, in
+// the order of the file. The zero Policy comes with every error.
+func Parse(file string, data []byte, operations []api.Operation) (Policy, error) {
+	p := newParser(file, operations)
 	if len(data) > MaxBytes {
-		return Policy{}, &Fault{Message: fmt.Sprintf("the policy is larger than %d bytes", MaxBytes)}
+		p.faultAt(0, 0, fmt.Sprintf("the policy is larger than %d bytes", MaxBytes))
+		return Policy{}, errors.Join(p.faults...)
 	}
-	root, err := load(data)
-	if err != nil {
-		return Policy{}, err
+	var pol Policy
+	if root := p.load(data); root != nil {
+		pol = p.policy(root)
 	}
-	if root == nil {
-		return Policy{}, nil
-	}
-	p := newParser(operations)
-	pol := p.policy(root)
 	if len(p.faults) > 0 {
 		return Policy{}, errors.Join(p.faults...)
 	}
 	return pol, nil
 }
 
-// load gives the content of the one document, or nil when the file says
-// nothing at all.
-func load(data []byte) (*yaml.Node, error) {
+// load gives the content of the one document, or nil when there is none to
+// read on with: a file that says nothing at all is a policy too.
+func (p *parser) load(data []byte) *yaml.Node {
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithV4Defaults(),
 		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth))))
 	if err != nil {
-		return nil, fmt.Errorf("reading YAML: %w", err)
+		p.faultAt(0, 0, err.Error())
+		return nil
 	}
 	var doc, more yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil, nil
+		return nil
 	case err != nil:
-		return nil, syntaxFault(err)
+		p.syntax(err)
+		return nil
 	}
 	switch err := loader.Load(&more); {
 	case err == nil:
-		return nil, &Fault{Line: more.Line, Column: more.Column, Message: "a second document; there must be one"}
+		p.fault(&more, "a second document; there must be one")
 	case !errors.Is(err, io.EOF):
-		return nil, syntaxFault(err)
+		p.syntax(err)
 	}
-	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
-		return nil, nil
+	if len(p.faults) > 0 || doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+		return nil
 	}
-	return doc.Content[0], nil
+	return doc.Content[0]
 }
 
-func syntaxFault(err error) error {
+func (p *parser) syntax(err error) {
 	if le, ok := errors.AsType[*yaml.LoadError](err); ok {
-		return &Fault{Line: max(le.Mark.Line, 1), Column: max(le.Mark.Column, 1), Message: "not YAML: " + le.Message}
+		p.faultAt(max(le.Mark.Line, 1), max(le.Mark.Column, 1), "not YAML: "+le.Message)
+		return
 	}
-	return &Fault{Line: 1, Column: 1, Message: "not YAML: " + err.Error()}
+	p.faultAt(1, 1, "not YAML: "+err.Error())
 }
 
 // parser walks the document and gathers what is wrong with it.
 type parser struct {
+	file       string
 	operations map[string]api.Operation
 	backends   map[string]bool
 	faults     []error
 }
 
-func newParser(operations []api.Operation) *parser {
-	p := &parser{operations: map[string]api.Operation{}, backends: map[string]bool{}}
+func newParser(file string, operations []api.Operation) *parser {
+	p := &parser{file: file, operations: map[string]api.Operation{}, backends: map[string]bool{}}
 	for _, op := range operations {
 		p.operations[op.ID] = op
 		p.backends[op.Backend] = true
@@ -112,7 +115,11 @@ func newParser(operations []api.Operation) *parser {
 }
 
 func (p *parser) fault(at *yaml.Node, format string, args ...any) {
-	p.faults = append(p.faults, &Fault{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
+	p.faultAt(max(at.Line, 1), max(at.Column, 1), fmt.Sprintf(format, args...))
+}
+
+func (p *parser) faultAt(line, column int, message string) {
+	p.faults = append(p.faults, &Fault{File: p.file, Line: line, Column: column, Message: message})
 }
 
 func (p *parser) policy(root *yaml.Node) Policy {

@@ -1,0 +1,17 @@
+// Command glidepath is for operators of the gateway and, later, for those who
+// call it.
+package main
+
+import (
+	"github.com/alecthomas/kong"
+)
+
+type cli struct {
+	XDS xdsCommands `cmd:"" name:"xds" help:"What the edge serves: print it, or check it."`
+}
+
+func main() {
+	var c cli
+	ctx := kong.Parse(&c, kong.Name("glidepath"), kong.Description("The command line of the Glidepath gateway."), kong.UsageOnError())
+	ctx.FatalIfErrorf(ctx.Run())
+}
