@@ -1,6 +1,8 @@
 package process_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"hangar.io/glidepath/internal/devenv/process"
@@ -30,12 +32,21 @@ func TestAKeptProcessThatEndsIsStartedAgain(t *testing.T) {
 func TestKeepingGoesOnWhenAStartFails(t *testing.T) {
 	reports := make(chan error, 10)
 	// It fails each second time: the first start makes the file that the second one stumbles over.
-	p := start(t, shell(t, `if [ -e stumble ]; then rm stumble "$READY"; exit 1; fi; : > stumble; : > "$READY"; exec sleep 60`))
+	spec := shell(t, `if [ -e stumble ]; then rm stumble; exit 1; fi; : > stumble; : > "$READY"; exec sleep 60`)
+	p := start(t, spec)
 	defer process.Keep(func(_ *process.Process, err error) { reports <- err }, p)()
 	before := p.PID()
+	if err := os.Remove(filepath.Join(spec.Dir, "ready")); err != nil {
+		t.Fatal(err)
+	}
 	p.Kill()
-	eventually(t, "the start after the failed one runs", func() bool { pid := p.PID(); return pid != before && alive(pid) })
 	if err := <-reports; err == nil {
 		t.Error("the failed start was not reported")
+	}
+	if err := <-reports; err != nil {
+		t.Errorf("the start after it failed: %v", err)
+	}
+	if p.PID() == before || !alive(p.PID()) {
+		t.Error("it does not run")
 	}
 }

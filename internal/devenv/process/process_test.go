@@ -170,7 +170,11 @@ func TestAPausedProcessStandsStillAndCanBeStopped(t *testing.T) {
 	p.Resume()
 	eventually(t, "its state is sleeping", func() bool { return state(p.PID()) == "S" })
 	p.Pause()
-	p.Stop() // would hang for StopTimeout if SIGTERM waited for a Resume
+	begun := time.Now()
+	p.Stop()
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("stopping took %s: SIGTERM waited for a Resume", took)
+	}
 	if alive(p.PID()) {
 		t.Error("it still runs")
 	}
