@@ -117,6 +117,25 @@ func TestACallerThatLeaves(t *testing.T) {
 	}
 }
 
+func TestACallerThatLeavesInTheMiddleOfAFailureChangesNothingInItsLine(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+"/v1/live/taskruns?do=fail-slowly", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := e.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	_ = resp.Body.Close()
+	<-e.backend.left
+	e.lineOf(t, resp).want(t, line{"status": 502.0, "rule": "GP-API-502", "error": "the source failed", "decision": "allow"})
+}
+
 // rule: R414
 func TestAStreamHasItsLineWhenItEnds(t *testing.T) {
 	t.Parallel()

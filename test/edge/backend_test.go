@@ -107,6 +107,12 @@ func (b *fakeBackend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "fail":
 		setAudit(w, audit.Fields{"rule": "GP-API-502", "error": "the source failed"})
 		w.WriteHeader(http.StatusBadGateway)
+	case "fail-slowly":
+		setAudit(w, audit.Fields{"rule": "GP-API-502", "error": "the source failed"})
+		w.WriteHeader(http.StatusBadGateway)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		b.left <- struct{}{}
 	case "audit":
 		setAudit(w, audit.Fields{
 			"name": "shop-build-x7k2p", "dryRun": true, "created": false, "replayed": true,

@@ -14,8 +14,11 @@ import (
 type expression string
 
 const (
-	// byEnvoy: the answer came neither from a backend nor from authz.
-	byEnvoy expression = `!(has(response.code_details) && response.code_details in ["via_upstream", "ext_authz_denied"])`
+	// byEnvoy: the answer came neither from a backend nor from authz. (A
+	// caller that leaves in the middle of an answer hides where it came from;
+	// then what authz or the backend said of it is the better word.)
+	byEnvoy expression = `!(has(response.code_details) && (response.code_details in ["via_upstream", "ext_authz_denied"]` +
+		` || response.code_details.startsWith("downstream_")))`
 	// cutShort: the backend began to answer and then broke off.
 	cutShort expression = `has(response.code_details) && response.code_details.startsWith("upstream_")`
 )
