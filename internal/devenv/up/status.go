@@ -45,10 +45,10 @@ const commands = `
 Paste this:
 
   . %[1]s
-  curl -s -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/whoami?app=shop"
-  curl -s -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/apps/shop/live"
-  curl -s -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/live?limit=2"
-  curl -si -H "Authorization: Bearer $TOKEN_STRANGER" "$GLIDEPATH_URL/v1/apps/shop/live"
+  curl -sw '\n' -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/whoami"
+  curl -sw '\n' -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/apps/shop/live"
+  curl -sw '\n' -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/live?limit=2"
+  curl -siw '\n' -H "Authorization: Bearer $TOKEN_STRANGER" "$GLIDEPATH_URL/v1/apps/shop/live"
   tail -n 3 "$AUDIT_LOG"
 
 The logs are in %[2]s. Stop it all with: make down
