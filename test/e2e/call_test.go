@@ -143,6 +143,9 @@ func conforms(t *testing.T, req *http.Request, a answer) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if op, _ := api.Lookup(route.Operation.OperationID); op.Planned && a.status < http.StatusMultipleChoices {
+		return // a stand-in answered
+	}
 	err = openapi3filter.ValidateResponse(t.Context(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: plain, PathParams: params, Route: route},
 		Status:                 a.status,

@@ -57,10 +57,8 @@ func TestPathsThatMeanTwoThingsAreRefused(t *testing.T) {
 		status int
 		rule   string
 	}{
-		"/v1/apps/gate%2dapi/live":        {400, "GP-EDGE-400"},
 		"/v1/apps/gate-api%2flive":        {400, "GP-EDGE-400"},
 		"/v1/apps/gate-api%2Flive":        {400, "GP-EDGE-400"},
-		"/v1/apps/%2e%2e/live":            {400, "GP-EDGE-400"},
 		"/v1/apps/gate-api/live%00":       {400, "GP-EDGE-400"},
 		"/v1/apps/gate-api%5clive":        {400, "GP-EDGE-400"},
 		"/v1/apps/a%20b/live":             {400, "GP-EDGE-400"},
@@ -86,7 +84,7 @@ func TestPathsThatMeanTwoThingsAreRefused(t *testing.T) {
 }
 
 func TestPathsAreMadeCanonicalBeforeTheyAreRouted(t *testing.T) {
-	for _, target := range []string{"//v1//apps/gate-api///live", "/v1/./apps/gate-api/live", "/v1/x/../apps/gate-api/live", "/v1/apps/shop/../gate-api/live?x=%2f"} {
+	for _, target := range []string{"/v1/apps/gate%2dapi/live", "/v1/apps/x/%2e%2e/gate-api/live", "//v1//apps/gate-api///live", "/v1/./apps/gate-api/live", "/v1/x/../apps/gate-api/live", "/v1/apps/shop/../gate-api/live?x=%2f"} {
 		a := rawGet(t, target)
 		if a.status != http.StatusOK {
 			t.Errorf("%s: got %d %.200s", target, a.status, a.body)
