@@ -73,7 +73,7 @@ func mayCall(caller, op string) bool {
 	}
 }
 
-// rule: R001, R005, R072, R075, R081, R084, R122, R123, R124, R215, R216, R266, R388, R389, R390, R391, R405
+// rule: R005, R072, R075, R081, R084, R122, R123, R124, R215, R216, R266, R388, R389, R390, R391, R405
 func TestEveryOperationForEveryKindOfCaller(t *testing.T) {
 	ops := api.Operations()
 	if len(ops) != len(calls) {

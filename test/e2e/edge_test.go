@@ -96,7 +96,7 @@ func TestPathsAreMadeCanonicalBeforeTheyAreRouted(t *testing.T) {
 	}
 }
 
-// rule: R387, R386
+// rule: R387
 func TestAMethodThatAPathDoesNotHaveIs405WithThoseItHas(t *testing.T) {
 	for _, tc := range []struct{ method, path, allow string }{
 		{"POST", "/v1/apps/gate-api/live", "GET"},

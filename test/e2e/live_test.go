@@ -121,7 +121,7 @@ func has(name string) func(liveAnswer) bool {
 	}
 }
 
-// rule: R013, R239, R016, R243
+// rule: R013, R239, R016
 func TestLiveReadsGiveTheClustersObjectsUnchanged(t *testing.T) {
 	create(t, pipelineRuns, "PipelineRun", "app-shop-cicd", "e2e-live", nil)
 	create(t, taskRuns, "TaskRun", "app-shop-cicd", "e2e-live-unit", map[string]string{"tekton.dev/pipelineRun": "e2e-live"})

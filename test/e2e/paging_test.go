@@ -9,19 +9,39 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hangar.io/glidepath/api"
 )
+
+// paged gives the path of every operation that is served and comes in pages.
+func paged() []string {
+	var paths []string
+	for _, op := range api.Operations() {
+		if !op.Planned && slices.ContainsFunc(op.QueryParams, func(p api.Param) bool { return p.Name == "continue" }) {
+			paths = append(paths, calls[op.ID])
+		}
+	}
+	return paths
+}
 
 // rule: R283
 func TestLimitIsOneToAThousand(t *testing.T) {
+	for _, list := range paged() {
+		t.Run(list, func(t *testing.T) { limits(t, list) })
+	}
+}
+
+func limits(t *testing.T, list string) {
+	t.Helper()
 	for limit, status := range map[string]int{
 		"1": 200, "1000": 200, "0": 400, "1001": 400, "-1": 400, "": 400, "x": 400, "1.5": 400, "1e2": 400, "%31": 200, "99999999999999999999": 400, "0x1": 400, " 1": 400,
 	} {
-		path := "/v1/live?limit=" + strings.ReplaceAll(limit, " ", "%20")
+		path := list + "?limit=" + strings.ReplaceAll(limit, " ", "%20")
 		if a := get(t, path, as("reader")); a.status != status {
 			t.Errorf("%s: got %d, want %d", path, a.status, status)
 		}
 	}
-	refused(t, get(t, "/v1/live?limit=1&limit=2", as("reader")), 400, "GP-API-400")
+	refused(t, get(t, list+"?limit=1&limit=2", as("reader")), 400, "GP-API-400")
 }
 
 // walk reads every page and gives the names in order.
@@ -126,37 +146,47 @@ func TestAContinueIsGoodForItsOwnListOnly(t *testing.T) {
 
 // rule: R290, R291, R292
 func TestAPollerThatHasTheAnswerGets304(t *testing.T) {
-	for _, encoding := range []string{"identity", "gzip"} {
-		t.Run(encoding, func(t *testing.T) {
-			accept := header("Accept-Encoding", encoding)
-			const path = "/v1/live?app=sky-marshall"
-			a := ok(t, get(t, path, as("reader"), accept))
-			tag := a.header.Get("ETag")
-			if !strings.HasPrefix(tag, `"`) {
-				t.Fatalf("the ETag is %q, not a strong one", tag)
-			}
-			if cc := a.header.Get("Cache-Control"); cc != "private, no-cache" {
-				t.Errorf("Cache-Control: %q", cc)
-			}
-			if !strings.Contains(a.header.Get("Vary"), "Accept-Encoding") {
-				t.Errorf("Vary: %q", a.header.Get("Vary"))
-			}
-			if got := a.header.Get("Content-Encoding"); (got == "gzip") != (encoding == "gzip") {
-				t.Errorf("Content-Encoding: %q", got)
-			}
-			for _, match := range []string{tag, `"other", ` + tag, "W/" + tag, "*"} {
-				n := get(t, path, as("reader"), accept, header("If-None-Match", match))
-				if n.status != http.StatusNotModified || len(n.body) != 0 || n.header.Get("ETag") != tag {
-					t.Errorf("If-None-Match %s: got %d with %d bytes, ETag %q", match, n.status, len(n.body), n.header.Get("ETag"))
-				}
-			}
-			ok(t, get(t, path, as("reader"), accept, header("If-None-Match", `"other"`)))
-			refused(t, get(t, path, as("stranger"), accept, header("If-None-Match", tag)), 403, "GP-AUTHZ-001")
-			refused(t, get(t, path, accept, header("If-None-Match", tag)), 401, "GP-AUTH-001")
-		})
+	for _, list := range paged() {
+		for _, encoding := range []string{"identity", "gzip"} {
+			t.Run(list+" "+encoding, func(t *testing.T) { conditional(t, list+"?app=sky-marshall", encoding) })
+		}
+		t.Run(list+" in two variants", func(t *testing.T) { variants(t, list+"?app=sky-marshall") })
 	}
-	plain := ok(t, get(t, "/v1/live?app=sky-marshall", as("reader")))
-	zipped := ok(t, get(t, "/v1/live?app=sky-marshall", as("reader"), header("Accept-Encoding", "gzip")))
+}
+
+func conditional(t *testing.T, path, encoding string) {
+	t.Helper()
+	accept := header("Accept-Encoding", encoding)
+	a := ok(t, get(t, path, as("reader"), accept))
+	tag := a.header.Get("ETag")
+	if !strings.HasPrefix(tag, `"`) {
+		t.Fatalf("the ETag is %q, not a strong one", tag)
+	}
+	if cc := a.header.Get("Cache-Control"); cc != "private, no-cache" {
+		t.Errorf("Cache-Control: %q", cc)
+	}
+	if !strings.Contains(a.header.Get("Vary"), "Accept-Encoding") {
+		t.Errorf("Vary: %q", a.header.Get("Vary"))
+	}
+	if got := a.header.Get("Content-Encoding"); (got == "gzip") != (encoding == "gzip") {
+		t.Errorf("Content-Encoding: %q", got)
+	}
+	for _, match := range []string{tag, `"other", ` + tag, "W/" + tag, "*"} {
+		n := get(t, path, as("reader"), accept, header("If-None-Match", match))
+		if n.status != http.StatusNotModified || len(n.body) != 0 || n.header.Get("ETag") != tag {
+			t.Errorf("If-None-Match %s: got %d with %d bytes, ETag %q", match, n.status, len(n.body), n.header.Get("ETag"))
+		}
+	}
+	ok(t, get(t, path, as("reader"), accept, header("If-None-Match", `"other"`)))
+	refused(t, get(t, path, as("stranger"), accept, header("If-None-Match", tag)), 403, "GP-AUTHZ-001")
+	refused(t, get(t, path, accept, header("If-None-Match", tag)), 401, "GP-AUTH-001")
+}
+
+// variants are of one answer and told apart by their tags.
+func variants(t *testing.T, path string) {
+	t.Helper()
+	plain := ok(t, get(t, path, as("reader")))
+	zipped := ok(t, get(t, path, as("reader"), header("Accept-Encoding", "gzip")))
 	if plain.header.Get("ETag") == zipped.header.Get("ETag") {
 		t.Error("two variants with one strong ETag")
 	}
