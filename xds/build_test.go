@@ -1,0 +1,233 @@
+package xds
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/xds/model"
+	"hangar.io/glidepath/xds/policy"
+)
+
+func options() EdgeOptions {
+	return EdgeOptions{
+		Listen: "0.0.0.0:8080", Backends: "livehub=10.0.0.1:8080,10.0.0.2:8080",
+		AuthzSocket: "/run/authz.sock", AuthzHTTPSocket: "/run/authz-http.sock", TraceRatio: 1,
+	}
+}
+
+func build(t *testing.T, opts EdgeOptions, pol string) *model.Edge {
+	t.Helper()
+	parsed, err := policy.Parse("policy", []byte(pol), api.Operations())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Build(api.Operations(), parsed, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func routeOf(t *testing.T, e *model.Edge, op string) model.Route {
+	t.Helper()
+	i := slices.IndexFunc(e.Routes, func(r model.Route) bool { return r.Op == op })
+	if i < 0 {
+		t.Fatalf("no route for %s", op)
+	}
+	return e.Routes[i]
+}
+
+func clusterNamed(t *testing.T, e *model.Edge, name string) model.Cluster {
+	t.Helper()
+	i := slices.IndexFunc(e.Clusters, func(c model.Cluster) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("no cluster %s", name)
+	}
+	return e.Clusters[i]
+}
+
+func TestTheEdgeServesWhatTheContractDoesNotPlan(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		planned string
+		want    func(api.Operation) bool
+	}{
+		"as it stands":     {"", func(op api.Operation) bool { return !op.Planned }},
+		"with the planned": {"10.0.0.9:1", func(api.Operation) bool { return true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := options()
+			opts.ServePlanned = tt.planned
+			e := build(t, opts, "")
+			var want, got []string
+			for _, op := range api.Operations() {
+				if tt.want(op) {
+					want = append(want, op.ID+" "+op.Method+" "+op.Path+" "+string(op.Tier))
+				}
+			}
+			for _, r := range e.Routes {
+				got = append(got, r.Op+" "+r.Method+" "+r.Path+" "+r.Tier)
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("got %v\nwant %v", got, want)
+			}
+		})
+	}
+}
+
+func TestEachOperationGoesToItsBackend(t *testing.T) {
+	t.Parallel()
+	opts := options()
+	opts.ServePlanned = "10.0.0.9:1"
+	e := build(t, opts, "")
+	for op, want := range map[string]string{
+		"listLive": "livehub", "whoami": "authz-http", "getContract": "authz-http", "listRuns": "planned",
+		"streamLiveRuns": "planned-streams", "streamEvents": "planned-streams", "rerunPipelineRun": "planned",
+	} {
+		if got := routeOf(t, e, op).Cluster; got != want {
+			t.Errorf("%s goes to %s, want %s", op, got, want)
+		}
+	}
+	if got := clusterNamed(t, e, "livehub").Endpoints; !slices.Equal(got, []model.Address{{Host: "10.0.0.1", Port: 8080}, {Host: "10.0.0.2", Port: 8080}}) {
+		t.Errorf("livehub is at %v", got)
+	}
+	if c := clusterNamed(t, e, "authz"); !c.HTTP2 || c.Endpoints[0].Path != "/run/authz.sock" {
+		t.Errorf("authz is %+v", c)
+	}
+	if c := clusterNamed(t, e, "authz-http"); c.HTTP2 || c.Endpoints[0].Path != "/run/authz-http.sock" {
+		t.Errorf("authz's operations are at %+v", c)
+	}
+}
+
+func TestAStreamHasAClusterOfItsOwnThatIsNotTheFirstToGiveWay(t *testing.T) {
+	t.Parallel()
+	operations := api.Operations()
+	for i := range operations {
+		if operations[i].ID == "streamLiveRuns" {
+			operations[i].Planned = false
+		}
+	}
+	e, err := Build(operations, policy.Policy{}, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := routeOf(t, e, "streamLiveRuns")
+	if r.Cluster != "livehub-streams" || r.Timeout != 0 || !r.Stream {
+		t.Errorf("the route is %+v", r)
+	}
+	calls, streams := clusterNamed(t, e, "livehub"), clusterNamed(t, e, "livehub-streams")
+	if !slices.Equal(calls.Endpoints, streams.Endpoints) || streams.Breaker.Requests <= calls.Breaker.Requests {
+		t.Errorf("calls %+v, streams %+v", calls, streams)
+	}
+}
+
+func TestThePolicyReachesTheRoutes(t *testing.T) {
+	t.Parallel()
+	e := build(t, options(), "version: 1\nbackends: {livehub: {timeout: 9s}}\noperations: {listLive: {timeout: 3s}}\n")
+	for op, want := range map[string]time.Duration{"listLive": 3 * time.Second, "listLiveRuns": 9 * time.Second, "whoami": policy.DefaultTimeout} {
+		if got := routeOf(t, e, op).Timeout; got != want {
+			t.Errorf("%s has %s, want %s", op, got, want)
+		}
+	}
+}
+
+func TestEveryAuditFieldIsOfAnOperation(t *testing.T) {
+	t.Parallel()
+	for _, op := range []string{"rerunPipelineRun", "cancelPipelineRun", "promoteEnvironment", "rollbackEnvironment", "validateCicd"} {
+		if _, ok := api.Lookup(op); !ok || len(auditFields(op)) == 0 {
+			t.Errorf("%s is no operation with audit fields", op)
+		}
+	}
+	for _, op := range api.Operations() {
+		if fields := auditFields(op.ID); (op.Method == "POST") != (len(fields) > 0) {
+			t.Errorf("%s %s may add %v", op.Method, op.ID, fields)
+		}
+	}
+}
+
+func TestWhatEnvoyAnswersItselfIsInTheErrorTable(t *testing.T) {
+	t.Parallel()
+	var got []uint32
+	for _, r := range build(t, options(), "").Replies {
+		got = append(got, r.Status)
+	}
+	if want := []uint32{400, 404, 405, 408, 413, 426, 429, 431, 502, 503, 504}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestWhatKeepsAnEdgeFromBeingBuilt(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*EdgeOptions)
+		want   []string
+	}{
+		"a served operation without a backend": {func(o *EdgeOptions) { o.Backends = "" }, []string{
+			"operation listLive: --backends does not say where livehub is", "operation listLiveTaskRuns:",
+		}},
+		"a backend that nothing needs": {func(o *EdgeOptions) { o.Backends += ";redis=10.0.0.3:1" }, []string{
+			"--backends: no served operation has the backend redis",
+		}},
+		"a backend of planned operations only": {func(o *EdgeOptions) { o.Backends += ";runs=10.0.0.3:1" }, []string{
+			"--backends: no served operation has the backend runs",
+		}},
+		"every option at once": {func(o *EdgeOptions) {
+			*o = EdgeOptions{Listen: "8080", Backends: "livehub;x=1;livehub=a:b", AuthzSocket: "authz.sock", ServePlanned: "x", OTLPEndpoint: "https://user:pass@c", TraceRatio: 2}
+		}, []string{
+			`--listen: "8080" is not host:port`, `--backends: "livehub" is not name=host:port`, `--backends: x: "1" is not host:port`,
+			`--backends: livehub: "a:b" is not host:port`, `--authz-socket: "authz.sock" is not an absolute path`,
+			`--authz-http-socket: "" is not an absolute path`, `--serve-planned: "x" is not host:port`, "--otlp-endpoint: not a plain http://host:port",
+			"--trace-ratio: 2 is not between 0 and 1",
+		}},
+		"a backend given twice": {func(o *EdgeOptions) { o.Backends = "livehub=a:1;livehub=b:1" }, []string{"--backends: livehub is given twice"}},
+		"a port of nothing":     {func(o *EdgeOptions) { o.Listen = "0.0.0.0:0" }, []string{`--listen: "0.0.0.0:0" is not host:port`}},
+		"names and addresses":   {func(o *EdgeOptions) { o.Backends = "livehub=livehub:1,10.0.0.1:1" }, []string{"names and fixed addresses cannot be mixed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := options()
+			tt.change(&opts)
+			_, err := Build(api.Operations(), policy.Policy{}, opts)
+			if err == nil {
+				t.Fatal("built")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v\nwant %q in it", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "pass") {
+				t.Error("the error shows a credential")
+			}
+		})
+	}
+}
+
+func TestTheCollectorsAddress(t *testing.T) {
+	t.Parallel()
+	for endpoint, want := range map[string]struct {
+		url     string
+		address model.Address
+	}{
+		"http://collector:4318":     {"http://collector:4318/v1/traces", model.Address{Host: "collector", Port: 4318}},
+		"http://collector":          {"http://collector/v1/traces", model.Address{Host: "collector", Port: 4318}},
+		"http://10.0.0.1:99/base/":  {"http://10.0.0.1:99/base/v1/traces", model.Address{Host: "10.0.0.1", Port: 99}},
+		"http://[2001:db8::1]:4318": {"http://[2001:db8::1]:4318/v1/traces", model.Address{Host: "2001:db8::1", Port: 4318}},
+	} {
+		opts := options()
+		opts.OTLPEndpoint = endpoint
+		e := build(t, opts, "")
+		if got := clusterNamed(t, e, "otlp").Endpoints; e.Tracing.URL != want.url || !slices.Equal(got, []model.Address{want.address}) {
+			t.Errorf("%s gives %s at %v", endpoint, e.Tracing.URL, got)
+		}
+	}
+	if e := build(t, options(), ""); e.Tracing.URL != "" || len(clusterNamed(t, e, "otlp").Endpoints) != 0 {
+		t.Error("without a collector there is one")
+	}
+}
