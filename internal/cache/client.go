@@ -7,20 +7,21 @@ import (
 	"log/slog"
 	"net/url"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// newClient gives a client that waits no longer than opTime for anything and
+// newClient gives a client that waits no longer than timeout for anything and
 // tries nothing twice: whether Redis is worth another try is decided above it.
-func newClient(raw string) (redis.UniversalClient, error) {
+func newClient(raw string, timeout time.Duration) (redis.UniversalClient, error) {
 	o, err := parseURL(raw)
 	if err != nil {
-		return nil, fmt.Errorf("reading the Redis URL: %w", err)
+		return nil, err
 	}
 	quiet()
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = opTime, opTime, opTime, opTime
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.ContextTimeoutEnabled = true
 	// Nothing is asked that an ACL might forbid and caches do not need.

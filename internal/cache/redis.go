@@ -14,9 +14,6 @@ import (
 )
 
 const (
-	// opTime is the most that Redis may add to a call. Whatever takes longer
-	// counts as Redis being away.
-	opTime = 300 * time.Millisecond
 	// probeEvery is how often it is tried out whether Redis works.
 	probeEvery = time.Second
 	// maxHold bounds how long Redis stays unused after it worked for a probe
@@ -27,12 +24,28 @@ const (
 // errAway says that Redis is not used now.
 var errAway = errors.New("redis is away")
 
+// RedisConfig says how a Redis is used. All is required.
+type RedisConfig struct {
+	// URL is redis://user:password@host:port/db, or rediss:// for TLS. More
+	// hosts follow as ?addr=host:port&addr=...: with &master_name= they are
+	// Sentinels, without it nodes of a Cluster.
+	URL string
+	// Service is whose caches it is for, as in Config.Name.
+	Service string
+	// Timeout is the most that Redis may add to a call. What takes longer
+	// counts as Redis being away.
+	Timeout time.Duration
+	// Metrics tells whether Redis is used.
+	Metrics prometheus.Registerer
+}
+
 // Redis is the shared side of caches. It is safe for concurrent use. The first
 // fault of any kind has every cache do without it, at no cost, until a probe
 // has gone through: that is the only thing that waits for a Redis that is away.
 type Redis struct {
-	client redis.UniversalClient
-	probe  string // key
+	client  redis.UniversalClient
+	timeout time.Duration
+	probe   string // key
 
 	up      atomic.Bool
 	probed  atomic.Bool
@@ -40,23 +53,21 @@ type Redis struct {
 	gauge   prometheus.Gauge
 }
 
-// OpenRedis prepares the use of the Redis at url, for the named service. It
-// connects to nothing: Run does.
-//
-// The URL is redis://user:password@host:port/db, or rediss:// for TLS. More
-// hosts follow as ?addr=host:port&addr=...: with &master_name= they are
-// Sentinels, without it nodes of a Cluster.
-func OpenRedis(url, service string, reg prometheus.Registerer) (*Redis, error) {
-	client, err := newClient(url)
-	if err != nil {
-		return nil, err
+// OpenRedis prepares the use of a Redis. It connects to nothing: Run does.
+func OpenRedis(cfg RedisConfig) (*Redis, error) {
+	if cfg.Service == "" || cfg.Timeout <= 0 || cfg.Metrics == nil {
+		return nil, errors.New("using Redis: a service, timeout or registerer is missing")
 	}
-	r := &Redis{client: client, probe: keyPrefix(service) + "{probe:" + rand.Text() + "}"}
+	client, err := newClient(cfg.URL, cfg.Timeout)
+	if err != nil {
+		return nil, fmt.Errorf("using Redis: its URL: %w", err)
+	}
+	r := &Redis{client: client, timeout: cfg.Timeout, probe: keyPrefix(cfg.Service) + "{probe:" + rand.Text() + "}"}
 	r.gauge = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "glidepath_cache_redis_up", ConstLabels: prometheus.Labels{"cache": service},
+		Name: "glidepath_cache_redis_up", ConstLabels: prometheus.Labels{"cache": cfg.Service},
 		Help: "1 while what is cached is shared through Redis, 0 while each replica is on its own.",
 	})
-	if err := register(reg, r.gauge); err != nil {
+	if err := register(cfg.Metrics, r.gauge); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return r, nil
@@ -103,17 +114,17 @@ func (r *Redis) pause() time.Duration {
 
 func (r *Redis) tryOut(ctx context.Context) error {
 	held := rand.Text()
-	_, err := r.run(ctx, acquireScript, []string{r.probe, lockOf(r.probe)}, 0, held, opTime.Milliseconds(), "")
+	_, err := r.run(ctx, acquireScript, []string{r.probe, lockOf(r.probe)}, 0, held, lockLife.Milliseconds(), "")
 	if err == nil {
 		_, err = r.run(ctx, releaseScript, []string{lockOf(r.probe)}, held)
 	}
 	return err
 }
 
-// run runs a script within opTime. Any fault but the end of ctx takes Redis out
+// run runs a script within the timeout. Any fault but the end of ctx takes Redis out
 // of use.
 func (r *Redis) run(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
-	limited, cancel := context.WithTimeout(ctx, opTime)
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	reply, err := s.Run(limited, r.client, keys, args...).Result()
 	if err == nil {

@@ -14,10 +14,18 @@ import (
 	"hangar.io/glidepath/internal/devenv/devtest"
 )
 
+// patience is for tests of what works, on however slow a machine.
+const patience = 10 * time.Second
+
 // openRedis uses a Redis and returns when it is known whether it is there.
 func openRedis(t testing.TB, url string) *Redis {
 	t.Helper()
-	r, err := OpenRedis(url, "test", prometheus.NewRegistry())
+	return openWithin(t, url, patience)
+}
+
+func openWithin(t testing.TB, url string, timeout time.Duration) *Redis {
+	t.Helper()
+	r, err := OpenRedis(RedisConfig{URL: url, Service: "test", Timeout: timeout, Metrics: prometheus.NewRegistry()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +123,7 @@ func TestARedisURLIsReadOrRefusedWithoutShowingIt(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "secret") {
 				t.Errorf("the error shows the password: %v", err)
 			}
-			r, err := OpenRedis(tc.url, "test", prometheus.NewRegistry())
+			r, err := OpenRedis(RedisConfig{URL: tc.url, Service: "test", Timeout: 1, Metrics: prometheus.NewRegistry()})
 			if (err == nil) != tc.taken {
 				t.Errorf("opening: %v", err)
 			}

@@ -26,11 +26,12 @@ type lister interface {
 	List(ctx context.Context, q kubelist.Query) (*kubelist.List, error)
 }
 
-// hub gives lists, read at most once in maxAge for everyone. The live stream is
+// hub gives lists, each read at most once in its maxAge for everyone. The live stream is
 // to take its lists from here as well.
 type hub struct {
 	source lister
 	cache  *cache.Cache[*snapshot]
+	maxAge time.Duration
 }
 
 // list gives all objects of a kind in a scope.
@@ -49,7 +50,7 @@ func (h *hub) taskRunsOf(ctx context.Context, s scope, names []string) (*snapsho
 }
 
 func (h *hub) get(ctx context.Context, key string, q kubelist.Query) (*snapshot, error) {
-	return h.cache.Get(ctx, key, maxAge, func(ctx context.Context) (*snapshot, error) {
+	return h.cache.Get(ctx, key, h.maxAge, func(ctx context.Context) (*snapshot, error) {
 		l, err := h.source.List(ctx, q)
 		if err != nil {
 			return nil, err

@@ -87,7 +87,7 @@ func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, re
 	if err != nil {
 		return nil, err
 	}
-	return &server{hub: &hub{source: source, cache: lists}, tokens: tokens, wait: cfg.Wait}, nil
+	return &server{hub: &hub{source: source, cache: lists, maxAge: maxAge}, tokens: tokens, wait: cfg.Wait}, nil
 }
 
 func listen(cfg Config) (calls, metrics net.Listener, err error) {

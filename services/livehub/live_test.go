@@ -1,0 +1,162 @@
+package livehub
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hangar.io/glidepath/internal/identity"
+	"hangar.io/glidepath/internal/kubelist"
+	"hangar.io/glidepath/internal/problem"
+)
+
+// rule: R013 R239
+func TestListLiveIsWhatTheNamespaceHolds(t *testing.T) {
+	c := newCluster(t)
+	run := object{namespace: shopNS, name: "build-1", spec: `{"params":[{"name":"n","value":"\u003c1.50e+02"}],"big":12345678901234567890}`}
+	task := object{namespace: shopNS, name: "build-1-unit", run: "build-1", spec: `{"retries":1}`}
+	c.put("pipelineruns", run)
+	c.put("taskruns", task)
+	c.addRuns(shopNS+"/build-0", "app-other-cicd/build-1", "app-shop-cicd-x/build-1")
+	c.addTasks("build-1", "app-other-cicd/build-1-unit")
+
+	got := string(newReplica(t, c, "").live().ok(t))
+	other := object{namespace: shopNS, name: "build-0", spec: "{}"}
+	want := `{"pipelineRuns":[` + other.json("pipelineruns", false) + "," + run.json("pipelineruns", false) +
+		`],"taskRuns":[` + task.json("taskruns", false) + `]}`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestListLiveOfAnEmptyNamespaceHasEmptyLists(t *testing.T) {
+	if got := string(newReplica(t, newCluster(t), "").live().ok(t)); got != `{"pipelineRuns":[],"taskRuns":[]}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+// rule: R241
+func TestViewersShareOneListOfEachKind(t *testing.T) {
+	c := newCluster(t)
+	c.addRuns(shopNS + "/a")
+	p := newReplica(t, c, "")
+	var viewers sync.WaitGroup
+	for range 20 {
+		viewers.Go(func() { p.live().ok(t) })
+	}
+	viewers.Wait()
+	// The fleet's view of one app is the same list.
+	p.do(p.request("/v1/live?app=shop", claims("listLiveRuns", aboutShop))).ok(t)
+	if got := c.lists(); got[shopNS+"/pipelineruns"] != 1 || got[shopNS+"/taskruns"] != 1 || len(got) != 2 {
+		t.Errorf("the cluster was asked for %v", got)
+	}
+}
+
+// rule: R241
+func TestAChangeShowsWithinTwoSeconds(t *testing.T) {
+	keys := newKeys(t)
+	synctest.Test(t, func(t *testing.T) {
+		var reads atomic.Int32
+		p := replicaOf(t, keys, testConfig, listerFunc(func(context.Context, kubelist.Query) (*kubelist.List, error) {
+			time.Sleep(100 * time.Millisecond) // how long the cluster takes
+			reads.Add(1)
+			return kubelist.Decode([]byte{0})
+		}))
+		p.server.hub.maxAge = maxAge
+		began := time.Now()
+		for _, tc := range []struct {
+			at    time.Duration
+			reads int32 // of two lists each
+		}{
+			{0, 2}, {100 * time.Millisecond, 2}, {1999 * time.Millisecond, 2}, {2001 * time.Millisecond, 4}, {4 * time.Second, 4}, {9 * time.Second, 6},
+		} {
+			time.Sleep(tc.at - time.Since(began))
+			p.live().ok(t)
+			if got := reads.Load(); got != tc.reads {
+				t.Errorf("a call after %s makes it %d reads, want %d", tc.at, got, tc.reads)
+			}
+		}
+	})
+}
+
+type listerFunc func(context.Context, kubelist.Query) (*kubelist.List, error)
+
+func (f listerFunc) List(ctx context.Context, q kubelist.Query) (*kubelist.List, error) {
+	return f(ctx, q)
+}
+
+func TestAnAppThatIsMadeAgainInheritsNothing(t *testing.T) {
+	c := newCluster(t)
+	c.addRuns(shopNS + "/of-the-first")
+	p := newReplica(t, c, "")
+	p.live().ok(t)
+	c.remove("pipelineruns", shopNS+"/of-the-first")
+	again := claims("listLive", about(shop, shopNS, "uid-of-the-second"))
+	if got := names(t, p.do(p.request("/v1/apps/shop/live", again)).ok(t), "pipelineRuns"); len(got) != 0 {
+		t.Errorf("the new app shows %v", got)
+	}
+}
+
+// TestTheScopeComesFromTheIdentityAlone: the path and the query never widen it,
+// and an identity that does not fit them is refused.
+func TestTheScopeComesFromTheIdentityAlone(t *testing.T) {
+	for _, tc := range []struct {
+		name, target string
+		claims       identity.Claims
+	}{
+		{"another app in the path", "/v1/apps/other/live", claims("listLive", aboutShop)},
+		{"an app's operation without an app", "/v1/apps/shop/live", claims("listLive")},
+		{"an app without the UID of its namespace", "/v1/apps/shop/live", claims("listLive", about(shop, shopNS, ""))},
+		{"a fleet's call with an app that the identity lacks", "/v1/live?app=shop", claims("listLiveRuns")},
+		{"a fleet's call without the app of the identity", "/v1/live", claims("listLiveRuns", aboutShop)},
+		{"a fleet's call with another app", "/v1/live?app=other", claims("listLiveRuns", aboutShop)},
+		{"a fleet's call with an empty app", "/v1/live?app=", claims("listLiveRuns")},
+		{"a fleet's call with an app without UID", "/v1/live?app=shop", claims("listLiveRuns", about(shop, shopNS, ""))},
+		{"TaskRuns of another app", "/v1/live/taskruns?app=other&pipelineRuns=a", claims("listLiveTaskRuns", aboutShop)},
+		{"TaskRuns of no run of another app", "/v1/live/taskruns?app=other", claims("listLiveTaskRuns", aboutShop)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCluster(t)
+			p := newReplica(t, c, "")
+			p.do(p.request(tc.target, tc.claims)).expectProblem(t, problem.EdgeUnauthorized)
+			if got := c.lists(); len(got) != 0 {
+				t.Errorf("the cluster was asked for %v", got)
+			}
+		})
+	}
+}
+
+func TestAnswersOfOneSnapshotAreBuiltOnceAndBounded(t *testing.T) {
+	c := newCluster(t)
+	for i := range 2 * maxAnswers {
+		c.addRuns(fmt.Sprintf("ns/run-%03d", i))
+	}
+	p := newReplica(t, c, "")
+	for limit := range 2 * maxAnswers {
+		got := names(t, p.runs(fmt.Sprintf("?limit=%d", limit+1)).ok(t), "pipelineRuns")
+		if len(got) != limit+1 {
+			t.Errorf("a page of %d has %d", limit+1, len(got))
+		}
+	}
+	if got := c.lists(); got["pipelineruns"] > 2 {
+		t.Errorf("the cluster was asked for %v", got)
+	}
+}
+
+func TestACallWithoutAnIdentityInItsContextIsRefused(t *testing.T) {
+	r, err := http.NewRequest(http.MethodGet, "/v1/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := fleetScope(r); err == nil || s != (scope{}) {
+		t.Errorf("the fleet is shown: %v", err)
+	}
+	if _, err := appScope(r, shop); err == nil {
+		t.Error("an app is shown")
+	}
+}
