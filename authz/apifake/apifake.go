@@ -5,7 +5,9 @@ package apifake
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -134,12 +136,16 @@ func (s *Server) Forget() {
 // that reaches it.
 func (s *Server) Start(t testing.TB) *rest.Config {
 	t.Helper()
-	srv := httptest.NewServer(s)
+	srv := httptest.NewUnstartedServer(s)
+	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0) // clients that leave in the middle
+	srv.StartTLS()
 	t.Cleanup(func() {
 		s.watched.close() // a watch under way would keep the server
 		srv.Close()
 	})
-	return &rest.Config{Host: srv.URL, BearerToken: ProcessToken, QPS: -1}
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+	return &rest.Config{Host: srv.URL, BearerToken: ProcessToken, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
 // RoundTrip answers a review without a network, for tests that move a clock.

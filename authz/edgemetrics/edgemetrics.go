@@ -35,8 +35,9 @@ const (
 // Collector reads Envoy whenever it is collected. It is safe for concurrent
 // use; concurrent collections read one after the other.
 type Collector struct {
-	client *http.Client
-	url    string
+	client  *http.Client
+	url     string
+	timeout time.Duration
 
 	mu     sync.Mutex
 	errors prometheus.Counter
@@ -56,7 +57,8 @@ func New(admin string) (*Collector, error) {
 			Transport:     &http.Transport{DialContext: dial, MaxIdleConns: 1, IdleConnTimeout: time.Minute},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		url: base + "/stats?usedonly&format=prometheus&filter=" + url.QueryEscape(`^glidepath_api\.`),
+		timeout: readTimeout,
+		url:     base + "/stats?usedonly&format=prometheus&filter=" + url.QueryEscape(`^glidepath_api\.`),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "glidepath_authz_edge_metrics_errors_total",
 			Help: "Readings of Envoy's counters that failed. The calls' metrics are missing from such a scrape.",
@@ -124,7 +126,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (c *Collector) read() ([]prometheus.Metric, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
 	if err != nil {
