@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"hangar.io/glidepath/internal/simulator/life"
 )
 
 //go:embed manifests
@@ -51,24 +53,13 @@ func read(folder string, replacements ...string) ([]*unstructured.Unstructured, 
 func apps() ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, namespace := range AppNamespaces() {
-		app, err := read(folderApp, "APP_NAMESPACE", namespace, "APP_NAME", AppOf(namespace))
+		app, err := read(folderApp, "APP_NAMESPACE", namespace, "APP_NAME", life.AppOf(namespace))
 		if err != nil {
 			return nil, err
 		}
 		objects = append(objects, app...)
 	}
 	return objects, nil
-}
-
-// AppOf is the app's name in an app's namespace, and the namespace itself when it is none.
-func AppOf(namespace string) string {
-	name, cicd := strings.CutSuffix(namespace, "-cicd")
-	for _, prefix := range []string{"app-", "infra-"} {
-		if app, ok := strings.CutPrefix(name, prefix); ok && cicd {
-			return app
-		}
-	}
-	return namespace
 }
 
 // Resources of the objects in manifests/ and of the sample runs.

@@ -73,18 +73,6 @@ func TestRolesHoldNothingElse(t *testing.T) {
 	}
 }
 
-func TestAppOf(t *testing.T) {
-	t.Parallel()
-	for namespace, want := range map[string]string{
-		"app-gate-api-cicd": "gate-api", "infra-postgres-cicd": "postgres", "app-cicd-cicd": "cicd",
-		"reporting": "reporting", "app-gate-api": "app-gate-api", "team-gate-api-cicd": "team-gate-api-cicd",
-	} {
-		if got := AppOf(namespace); got != want {
-			t.Errorf("%s is of %q, want %q", namespace, got, want)
-		}
-	}
-}
-
 func TestTheCatalogIsWhereReferencesLook(t *testing.T) {
 	t.Parallel()
 	if CatalogNamespace != life.CatalogNamespace {

@@ -51,7 +51,7 @@ func sampleRuns() []sampleRun {
 // NamespaceOf is the namespace of an app of the fleet, and the name itself when it is none.
 func NamespaceOf(app string) string {
 	for _, namespace := range AppNamespaces() {
-		if AppOf(namespace) == app {
+		if life.AppOf(namespace) == app {
 			return namespace
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Moves is what a controller has to do about a PipelineRun, in this order; then the run's status, which has been changed
@@ -90,14 +91,29 @@ func (r Rules) resolve(run *PipelineRun, now time.Time) Moves {
 	return moves
 }
 
+// lookUp finds a pipeline of the catalog. Its timeouts are paced as all that is not written in an object is.
 func (r Rules) lookUp(ref *Ref) *PipelineSpec {
 	if ref == nil {
 		return nil
 	}
-	if spec, ok := r.Catalog.Pipelines[ref.Target()]; ok {
-		return &spec
+	spec, ok := r.Catalog.Pipelines[ref.Target()]
+	if !ok {
+		return nil
 	}
-	return nil
+	spec.Tasks = slices.Clone(spec.Tasks)
+	for i, t := range spec.Tasks {
+		if paced := r.paced(t.timeout()); paced > 0 {
+			spec.Tasks[i].Timeout = &metav1.Duration{Duration: paced}
+		}
+	}
+	return &spec
+}
+
+func (t PipelineTask) timeout() time.Duration {
+	if t.Timeout == nil {
+		return 0
+	}
+	return t.Timeout.Duration
 }
 
 // fault is what makes a run end before any of its tasks, or nil.

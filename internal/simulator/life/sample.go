@@ -3,6 +3,7 @@ package life
 import (
 	"crypto/sha1" //nolint:gosec // what a commit's name looks like; nothing is protected by it
 	"encoding/hex"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -63,4 +64,15 @@ func (s Sample) PipelineRun() *PipelineRun {
 		run.Spec.Params = append(run.Spec.Params, Param{Name: "env", Value: s.Env})
 	}
 	return run
+}
+
+// AppOf is the app whose runs are in the namespace, app-<app>-cicd or infra-<app>-cicd, and empty for any other.
+func AppOf(namespace string) string {
+	name, cicd := strings.CutSuffix(namespace, "-cicd")
+	for _, prefix := range []string{"app-", "infra-"} {
+		if app, ok := strings.CutPrefix(name, prefix); ok && cicd {
+			return app
+		}
+	}
+	return ""
 }

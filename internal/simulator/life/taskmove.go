@@ -36,7 +36,7 @@ func (r Rules) MoveTaskRun(run *TaskRun, now time.Time) (changed bool, next time
 		retry(run, now)
 		return true, now
 	}
-	deadline := timeout.next(status.StartTime.Time)
+	deadline := timeout.next(status.StartTime.Time, now)
 	changed, next = r.moveAttempt(run, now)
 	if changed {
 		return true, now // the attempt may be over, and its deadline with it

@@ -10,9 +10,9 @@ type bound time.Duration
 
 func (b bound) passed(from, now time.Time) bool { return b > 0 && now.Sub(from) > time.Duration(b) }
 
-// next is the first moment at which the bound has passed.
-func (b bound) next(from time.Time) time.Time {
-	if b <= 0 {
+// next is the first moment at which the bound has passed, none when it has already.
+func (b bound) next(from, now time.Time) time.Time {
+	if b <= 0 || b.passed(from, now) {
 		return time.Time{}
 	}
 	return from.Add(time.Duration(b) + time.Millisecond)
@@ -76,11 +76,11 @@ func (f *facts) finallyTimedOut() bool {
 // nextTimeout is when time alone will change something, zero when it will not.
 func (f *facts) nextTimeout() time.Time {
 	status := f.run.Status
-	next := f.rules.pipelineTimeout(f.run).next(status.StartTime.Time)
+	next := f.rules.pipelineTimeout(f.run).next(status.StartTime.Time, f.now)
 	if status.FinallyStartTime == nil {
-		return earlier(next, f.rules.tasksTimeout(f.run).next(status.StartTime.Time))
+		return earlier(next, f.rules.tasksTimeout(f.run).next(status.StartTime.Time, f.now))
 	}
-	return earlier(next, f.rules.finallyTimeout(f.run).next(status.FinallyStartTime.Time))
+	return earlier(next, f.rules.finallyTimeout(f.run).next(status.FinallyStartTime.Time, f.now))
 }
 
 // earlier is the earlier of two moments; the zero time is none.

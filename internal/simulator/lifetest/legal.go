@@ -20,6 +20,7 @@ func pipelineRunStates() map[string][]string {
 		life.ReasonSucceeded, life.ReasonCompleted, life.ReasonFailed, life.ReasonCancelled, life.ReasonPipelineRunTimeout,
 	}
 	faults := []string{life.ReasonCouldntGetPipeline, life.ReasonCouldntGetTask, life.ReasonPipelineInvalidGraph}
+	outside := []string{life.ReasonCancelled, life.ReasonPipelineRunTimeout} // however far the run has come
 	going := []string{
 		life.ReasonRunning, life.ReasonPipelineRunStopping, life.ReasonCancelledRunningFinally,
 		life.ReasonStoppedRunningFinally, life.ReasonTimedOutRunningFinally,
@@ -27,8 +28,8 @@ func pipelineRunStates() map[string][]string {
 	return map[string][]string{
 		unseen:                          {life.ReasonStarted, life.ReasonPipelineRunPending},
 		life.ReasonPipelineRunPending:   {life.ReasonStarted},
-		life.ReasonStarted:              slices.Concat(going, []string{life.ReasonResolvingPipelineRef, life.ReasonCancelled}, faults),
-		life.ReasonResolvingPipelineRef: slices.Concat(going, []string{life.ReasonCancelled}, faults),
+		life.ReasonStarted:              slices.Concat(going, []string{life.ReasonResolvingPipelineRef}, outside, faults),
+		life.ReasonResolvingPipelineRef: slices.Concat(going, outside, faults),
 		life.ReasonRunning:              slices.Concat(going, ends),
 		life.ReasonPipelineRunStopping: {
 			life.ReasonCancelledRunningFinally, life.ReasonStoppedRunningFinally,
