@@ -23,7 +23,7 @@ type Options struct {
 	Policy        string `name:"policy" env:"POLICY_FILE" help:"Route policy file, watched for changes. Empty is every default."`
 	StateDir      string `name:"state-dir" env:"STATE_DIR" required:"" help:"Folder that keeps the last good configuration."`
 	MetricsListen string `name:"metrics-listen" env:"METRICS_LISTEN" default:":9091" help:"Address of /metrics."`
-	ProbeListen   string `name:"probe-listen" env:"PROBE_LISTEN" default:":8086" help:"Address of /healthz and /readyz."`
+	ProbeListen   string `name:"probe-listen" env:"PROBE_LISTEN" default:":8082" help:"Address of /healthz and /readyz."`
 }
 
 // Validate reports every fault of o together.

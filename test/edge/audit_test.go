@@ -136,7 +136,7 @@ func TestACallerThatLeavesInTheMiddleOfAFailureChangesNothingInItsLine(t *testin
 	e.lineOf(t, resp).want(t, line{"status": 502.0, "rule": "GP-API-502", "error": "the source failed", "decision": "allow"})
 }
 
-// rule: R414
+// rule: R414 R449
 func TestAStreamHasItsLineWhenItEnds(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{planned: true})
@@ -167,6 +167,7 @@ func TestAStreamHasItsLineWhenItEnds(t *testing.T) {
 	open := time.Since(begin)
 	<-e.backend.left
 	l := e.lineWhere(t, "of the stream", isStream)
+	l.want(t, line{"traceId": resp.Header.Get("X-Glidepath-Trace-Id")})
 	l.want(t, line{"status": 200.0, "decision": "allow", "rule": nil, "error": nil})
 	if ms, ok := l["ms"].(float64); !ok || ms < float64(open.Milliseconds())-50 || ms > float64(open.Milliseconds())+5000 {
 		t.Errorf("ms is %v, open were %s", l["ms"], open)

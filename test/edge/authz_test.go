@@ -23,6 +23,7 @@ const (
 	tokenAllow = "Bearer allow" // allowed, also where no operation is
 	tokenDeny  = "Bearer deny"  // refused with refusalBody
 	tokenHang  = "Bearer hang"  // decided when the caller or Envoy gives up
+	tokenBare  = "Bearer bare"  // allowed without saying who the caller is
 )
 
 // refusalBody is a refusal as authz makes it; its spaces show whether it is
@@ -103,6 +104,9 @@ func (a *fakeAuthz) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.
 			return deny(typev3.StatusCode_MethodNotAllowed, "GP-EDGE-405", `{"rule":"GP-EDGE-405"}`, "allow", allowed), nil
 		}
 		return deny(typev3.StatusCode_NotFound, "GP-EDGE-404", `{"rule":"GP-EDGE-404"}`), nil
+	}
+	if token == tokenBare {
+		return &authv3.CheckResponse{Status: &statuspb.Status{Code: int32(codes.OK)}}, nil
 	}
 	return &authv3.CheckResponse{
 		Status:          &statuspb.Status{Code: int32(codes.OK)},

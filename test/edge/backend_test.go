@@ -104,6 +104,8 @@ func (b *fakeBackend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		_, _ = w.Write([]byte("at last"))
+	case "not-modified":
+		w.WriteHeader(http.StatusNotModified)
 	case "fail":
 		setAudit(w, audit.Fields{"rule": "GP-API-502", "error": "the source failed"})
 		w.WriteHeader(http.StatusBadGateway)

@@ -9,7 +9,6 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// rule: R386 R405 R449
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{})

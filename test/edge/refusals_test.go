@@ -2,13 +2,15 @@ package edge
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
+	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/problem"
 )
 
-// rule: R404 R405
+// rule: R404
 func TestARefusalPassesUnchanged(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{})
@@ -25,6 +27,25 @@ func TestARefusalPassesUnchanged(t *testing.T) {
 	})
 	if e.backend.count("refused") != 0 {
 		t.Error("the refused call reached the backend")
+	}
+}
+
+// rule: R405
+func TestARefusedOperationIsNamedInItsLine(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{planned: true})
+	for _, op := range api.Operations() {
+		t.Run(op.ID, func(t *testing.T) {
+			t.Parallel()
+			path := strings.NewReplacer("{", "", "}", "").Replace(op.Path) // a variable's name will do for it
+			resp := e.call(t, op.Method, path, nil, "Authorization", tokenDeny)
+			if resp.StatusCode != http.StatusForbidden {
+				t.Errorf("status %d", resp.StatusCode)
+			}
+			e.lineOf(t, resp).want(t, line{
+				"op": op.ID, "tier": string(op.Tier), "decision": "deny", "status": 403.0, "rule": "GP-AUTHZ-001", "method": op.Method,
+			})
+		})
 	}
 }
 

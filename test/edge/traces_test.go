@@ -67,6 +67,7 @@ func TestEveryAnswerNamesItsTrace(t *testing.T) {
 		"no such method":       e.call(t, http.MethodPut, "/v1/live", nil),
 		"a bad path":           e.get(t, "/v1/apps/a%20b/live"),
 		"a timeout":            e.get(t, "/v1/live?do=hang"),
+		"nothing new":          e.get(t, "/v1/apps/shop/live?do=not-modified"),
 		"a backend's failure":  e.get(t, "/v1/live?do=fail"),
 		"a backend's nonsense": e.get(t, "/v1/apps/shop/live?do=garbage"),
 	} {

@@ -14,7 +14,7 @@ const smallestBody = 16 << 10
 
 // bodyLimit bounds bodies on the routes that say nothing: there is no
 // operation behind them.
-func bodyLimit(*model.Edge) *bufferv3.Buffer {
+func bodyLimit() *bufferv3.Buffer {
 	return &bufferv3.Buffer{MaxRequestBytes: wrapperspb.UInt32(smallestBody)}
 }
 

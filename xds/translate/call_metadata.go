@@ -4,7 +4,6 @@ import (
 	h2mv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/header_to_metadata/v3"
 	setmetav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/set_metadata/v3"
 	"google.golang.org/protobuf/types/known/structpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hangar.io/glidepath/xds/model"
 )
@@ -53,5 +52,3 @@ func routeStream() *setmetav3.Config {
 		}},
 	}}}
 }
-
-func boolValue(b bool) *wrapperspb.BoolValue { return wrapperspb.Bool(b) }

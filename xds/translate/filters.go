@@ -27,7 +27,7 @@ func httpFilters(p *packer, e *model.Edge) []*hcmv3.HttpFilter {
 		filter(p, filterAudit, auditHeader()),
 		// The body before the decision: a body that has grown while a decision
 		// was awaited could not be refused any more, only waited for.
-		filter(p, filterBody, bodyLimit(e)),
+		filter(p, filterBody, bodyLimit()),
 		filter(p, filterExtAuthz, extAuthz(e)),
 		filter(p, filterRouter, &routerv3.Router{SuppressEnvoyHeaders: true}),
 	}

@@ -6,6 +6,7 @@ import (
 	accessdatav3 "github.com/envoyproxy/go-control-plane/envoy/data/accesslog/v3"
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // expression is a condition on a call, in the Common Expression Language. It
@@ -93,7 +94,7 @@ func callSays(namespace, key, value string, otherwise bool) *accesslogv3.AccessL
 					StringMatch: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: value}},
 				}},
 			},
-			MatchIfKeyNotFound: boolValue(otherwise),
+			MatchIfKeyNotFound: wrapperspb.Bool(otherwise),
 		},
 	}}
 }
