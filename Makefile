@@ -7,7 +7,6 @@ SHELL := /bin/bash
 
 # The Go that go.mod names: an installed one of 1.21 or newer fetches it by itself.
 export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
-export GOFLAGS := -mod=readonly
 export GLIDEPATH_TOOLS := $(CURDIR)/.tools/bin
 
 PORT ?= 8080

@@ -149,6 +149,7 @@ func TestTheLifeOfAGateway(t *testing.T) {
 }
 
 func pasted(t *testing.T, out string) {
+	t.Helper()
 	_, commands, ok := strings.Cut(out, "Paste this:")
 	commands, _, _ = strings.Cut(commands, "The logs are in")
 	if !ok || strings.Count(commands, "curl") < 3 {
@@ -166,6 +167,7 @@ func pasted(t *testing.T, out string) {
 }
 
 func variables(t *testing.T, h here) {
+	t.Helper()
 	env := h.environment(t)
 	names := []string{"GLIDEPATH_URL", "KUBECONFIG", "REDIS_URL", "ENVOY_ADMIN", "METRICS_URLS", "BACKEND_URLS", "AUDIT_LOG"}
 	for _, caller := range fleet.Callers() {
@@ -192,6 +194,7 @@ func variables(t *testing.T, h here) {
 }
 
 func listed(t *testing.T, h here) {
+	t.Helper()
 	found := h.processes(t)
 	for _, name := range []string{"supervisor", "etcd", "kube-apiserver", "redis", "livehub", "authz", "xds", "envoy", "simulator"} {
 		if e, ok := found[name]; !ok || !runs(e.PID) {
@@ -204,6 +207,7 @@ func listed(t *testing.T, h here) {
 }
 
 func again(t *testing.T, h here) {
+	t.Helper()
 	before, begun := h.processes(t), time.Now()
 	out, err := h.run(t, "up")
 	must(t, err)
@@ -218,6 +222,7 @@ func again(t *testing.T, h here) {
 }
 
 func mended(t *testing.T, h here) {
+	t.Helper()
 	env := h.environment(t)
 	for _, name := range []string{"envoy", "livehub", "redis", "kube-apiserver"} {
 		before := h.processes(t)[name].PID
@@ -228,6 +233,7 @@ func mended(t *testing.T, h here) {
 }
 
 func startedOver(t *testing.T, h here) {
+	t.Helper()
 	before := h.processes(t)
 	must(t, syscall.Kill(before["supervisor"].PID, syscall.SIGKILL))
 	for name, e := range before {
@@ -245,6 +251,7 @@ func startedOver(t *testing.T, h here) {
 }
 
 func stopped(t *testing.T, h here) {
+	t.Helper()
 	before := h.processes(t)
 	_, err := h.run(t, "down")
 	must(t, err)
@@ -270,7 +277,10 @@ func TestAPortThatIsTakenIsOneSentence(t *testing.T) {
 	server := &http.Server{Addr: ports.Loopback(h.port), ReadHeaderTimeout: time.Second}
 	listening := make(chan error, 1)
 	go func() { listening <- server.ListenAndServe() }()
-	t.Cleanup(func() { _ = server.Close(); <-listening })
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-listening // says that it is closed
+	})
 	eventually(t, "somebody listens", func() bool { return !ports.Free(h.port) })
 	out, err := h.run(t, "up")
 	want := fmt.Sprintf("glidepath-dev: port %d is in use: stop what listens there, or choose another one with `make up PORT=%d`\n", h.port, h.port+1)

@@ -2,7 +2,6 @@ package devenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,7 +43,7 @@ func hasCompiler() bool {
 		return true
 	}
 	for _, name := range []string{"gcc", "clang"} {
-		if _, err := exec.LookPath(name); !errors.Is(err, exec.ErrNotFound) {
+		if _, err := exec.LookPath(name); err == nil {
 			return true
 		}
 	}

@@ -121,18 +121,18 @@ func (g *Gateway) start(ctx context.Context) error {
 	}
 	g.URL = g.Edges[0].URL
 	if g.cfg.Restarted != nil {
-		g.keep()
+		g.keep(ctx)
 	}
 	return g.awaitCalls(ctx)
 }
 
 // keep has every process restarted until Stop, which ends that first.
-func (g *Gateway) keep() {
+func (g *Gateway) keep(ctx context.Context) {
 	var all []*process.Process
 	for _, part := range g.parts {
 		all = append(all, part.Process)
 	}
-	g.undo = append(g.undo, process.Keep(g.cfg.Restarted, all...))
+	g.undo = append(g.undo, process.Keep(ctx, g.cfg.Restarted, all...))
 }
 
 func (g *Gateway) add(name string, p *process.Process, addresses ...string) {

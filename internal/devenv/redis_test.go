@@ -65,6 +65,7 @@ func TestRedisCanHangDieAndComeBackOnTheSamePort(t *testing.T) {
 }
 
 func newRedis(t *testing.T, opts *redis.Options) *redis.Client {
+	t.Helper()
 	client := redis.NewClient(opts)
 	t.Cleanup(func() { _ = client.Close() })
 	return client

@@ -30,7 +30,7 @@ func TestAMissingToolIsOneSentenceThatSaysWhatToDo(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	must(t, os.WriteFile(filepath.Join(dir, "envoy"), nil, 0o700)) //nolint:gosec // a program
+	must(t, os.WriteFile(filepath.Join(dir, "envoy"), nil, 0o700))
 	path, err := devenv.Tool("envoy")
 	must(t, err)
 	if path != filepath.Join(dir, "envoy") {

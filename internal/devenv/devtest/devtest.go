@@ -9,62 +9,62 @@ import (
 )
 
 // Tool returns the path of a pinned tool: envoy, redis-server, etcd or kube-apiserver.
-func Tool(t testing.TB, name string) string {
-	t.Helper()
+func Tool(tb testing.TB, name string) string {
+	tb.Helper()
 	path, err := devenv.Tool(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }
 
 // APIServer starts an API server with an etcd of its own. It takes some seconds: share one among the tests of a package with Main.
-func APIServer(t testing.TB, args ...string) *devenv.APIServer {
-	t.Helper()
-	a, err := devenv.StartAPIServer(t.Context(), devenv.APIServerConfig{Dir: t.ArtifactDir(), Args: args})
+func APIServer(tb testing.TB, args ...string) *devenv.APIServer {
+	tb.Helper()
+	a, err := devenv.StartAPIServer(tb.Context(), devenv.APIServerConfig{Dir: tb.ArtifactDir(), Args: args})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(a.Stop)
+	tb.Cleanup(a.Stop)
 	return a
 }
 
 // Redis starts a Redis; settings are further lines of its redis.conf.
-func Redis(t testing.TB, settings ...string) *devenv.Redis {
-	t.Helper()
-	r, err := devenv.StartRedis(t.Context(), devenv.RedisConfig{Dir: t.ArtifactDir(), Settings: settings})
+func Redis(tb testing.TB, settings ...string) *devenv.Redis {
+	tb.Helper()
+	r, err := devenv.StartRedis(tb.Context(), devenv.RedisConfig{Dir: tb.ArtifactDir(), Settings: settings})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(r.Stop)
+	tb.Cleanup(r.Stop)
 	return r
 }
 
 // Envoy starts an Envoy. An empty Dir is the test's own.
-func Envoy(t testing.TB, cfg devenv.EnvoyConfig) *devenv.Envoy {
-	t.Helper()
+func Envoy(tb testing.TB, cfg devenv.EnvoyConfig) *devenv.Envoy {
+	tb.Helper()
 	if cfg.Dir == "" {
-		cfg.Dir = t.ArtifactDir()
+		cfg.Dir = tb.ArtifactDir()
 	}
-	e, err := devenv.StartEnvoy(t.Context(), cfg)
+	e, err := devenv.StartEnvoy(tb.Context(), cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(e.Stop)
+	tb.Cleanup(e.Stop)
 	return e
 }
 
 // Gateway starts a whole gateway with the sample fleet. An empty Dir is the test's own.
-func Gateway(t testing.TB, cfg devenv.GatewayConfig) *devenv.Gateway {
-	t.Helper()
+func Gateway(tb testing.TB, cfg devenv.GatewayConfig) *devenv.Gateway {
+	tb.Helper()
 	if cfg.Dir == "" {
-		cfg.Dir = t.ArtifactDir()
+		cfg.Dir = tb.ArtifactDir()
 	}
 	cfg.Race = Race
-	g, err := devenv.StartGateway(t.Context(), cfg)
+	g, err := devenv.StartGateway(tb.Context(), cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(g.Stop)
+	tb.Cleanup(g.Stop)
 	return g
 }

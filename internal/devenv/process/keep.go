@@ -14,9 +14,9 @@ const (
 
 // Keep restarts each process that ends by itself, with growing pauses while that keeps happening. It calls report, from
 // several goroutines, after each attempt: with nil when the process runs again. The function it returns ends the keeping, not the
-// processes, and is to be called before they are stopped.
-func Keep(report func(p *Process, err error), processes ...*Process) (end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// processes, and is to be called before they are stopped; the end of the context changes nothing.
+func Keep(ctx context.Context, report func(p *Process, err error), processes ...*Process) (end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var group sync.WaitGroup
 	for _, p := range processes {
 		group.Go(func() { keep(ctx, p, report) })

@@ -11,7 +11,7 @@ import (
 func TestAKeptProcessThatEndsIsStartedAgain(t *testing.T) {
 	reports := make(chan error, 10)
 	p := start(t, shell(t, `: > "$READY"; exec sleep 60`))
-	end := process.Keep(func(_ *process.Process, err error) { reports <- err }, p)
+	end := process.Keep(t.Context(), func(_ *process.Process, err error) { reports <- err }, p)
 	for range 2 {
 		before := p.PID()
 		p.Kill()
@@ -34,7 +34,7 @@ func TestKeepingGoesOnWhenAStartFails(t *testing.T) {
 	// It fails each second time: the first start makes the file that the second one stumbles over.
 	spec := shell(t, `if [ -e stumble ]; then rm stumble; exit 1; fi; : > stumble; : > "$READY"; exec sleep 60`)
 	p := start(t, spec)
-	defer process.Keep(func(_ *process.Process, err error) { reports <- err }, p)()
+	defer process.Keep(t.Context(), func(_ *process.Process, err error) { reports <- err }, p)()
 	before := p.PID()
 	if err := os.Remove(filepath.Join(spec.Dir, "ready")); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -23,7 +22,7 @@ type Spec struct {
 	Name string   // in messages
 	Path string   // the program
 	Args []string // without the program's own name; never secrets, any user of the machine can read them
-	Env  []string // added to the environment of this program
+	Env  []string // NAME=value; of this program's own environment the process gets only what is about the machine
 	Dir  string   // working directory; empty is this program's
 	Log  string   // file that standard error is appended to
 	// Stdout is a file that standard output is appended to; empty is Log.
@@ -153,9 +152,9 @@ func command(spec Spec) (cmd *exec.Cmd, closeLogs func(), err error) {
 			return nil, nil, errors.Join(err, log.Close())
 		}
 	}
-	cmd = exec.Command(spec.Path, spec.Args...)
+	cmd = exec.Command(spec.Path, spec.Args...) //nolint:noctx // it outlives the call that starts it
 	cmd.Dir, cmd.Stdout, cmd.Stderr = spec.Dir, out, log
-	cmd.Env = append(os.Environ(), spec.Env...)
+	cmd.Env = append(inherited(), spec.Env...)
 	cmd.SysProcAttr = sysProcAttr()
 	return cmd, func() {
 		_ = log.Close()

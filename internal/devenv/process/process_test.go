@@ -199,3 +199,12 @@ func TestAProgramThatIsMissingIsAnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestOnlyWhatIsAboutTheMachineIsInherited(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/somebody/elses")
+	t.Setenv("TZ", "UTC")
+	p := start(t, shell(t, `echo "<$KUBECONFIG> <$TZ>" >&2; : > "$READY"; exec sleep 60`))
+	if got := p.Tail(); got != "<> <UTC>" {
+		t.Errorf("its environment is %s", got)
+	}
+}

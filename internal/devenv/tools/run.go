@@ -73,7 +73,7 @@ func quote(ctx context.Context, err error, path string) error {
 	if readErr != nil {
 		return errors.Join(err, readErr)
 	}
-	if bytes.Contains(data, []byte(syscall.ENOSPC.Error())) {
+	if bytes.Contains(bytes.ToLower(data), []byte(syscall.ENOSPC.Error())) {
 		err = fmt.Errorf("%w: %w", err, syscall.ENOSPC)
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")

@@ -17,7 +17,6 @@ import (
 type tool struct {
 	name    string
 	version string // as the program itself prints it
-	detail  string // how long making it takes, where that is long
 	extra   bool   // made only when asked for by name
 	recipe  string // what besides the pin decides how it is made; a change makes it again
 	make    func(ctx context.Context, m *maker, out string) error

@@ -77,7 +77,7 @@ func (s *supervisor) start(ctx context.Context) (stop func(), err error) {
 	if err != nil {
 		return s.gateway.Stop, err
 	}
-	end := process.Keep(s.restarted, simulator)
+	end := process.Keep(ctx, s.restarted, simulator)
 	stop = func() {
 		end()
 		simulator.Stop()

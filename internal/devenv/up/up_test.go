@@ -144,7 +144,11 @@ func TestAPortThatIsTakenIsOneSentenceThatSaysWhatToDo(t *testing.T) {
 	must(t, err)
 	defer l.Close()
 	opts, _ := options(t)
-	opts.Port = l.Addr().(*net.TCPAddr).Port
+	addr, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("listening on %v", l.Addr())
+	}
+	opts.Port = addr.Port
 	err = Up(t.Context(), opts)
 	if err == nil || !strings.Contains(err.Error(), "is in use: stop what listens there, or choose another one with `make up PORT=") {
 		t.Errorf("got %v", err)

@@ -25,8 +25,9 @@ type Config struct {
 
 // Proxy passes requests on. It starts without faults. All methods may be called concurrently.
 type Proxy struct {
-	cfg   Config
-	proxy *httputil.ReverseProxy
+	cfg       Config
+	proxy     *httputil.ReverseProxy
+	transport *http.Transport
 
 	mu     sync.Mutex
 	server *http.Server  // nil while down
@@ -45,9 +46,10 @@ func Start(cfg Config) (*Proxy, error) {
 	}
 	quiet := slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // its faults are made on purpose
 	p := &Proxy{cfg: cfg, counts: map[request]int{}}
+	p.transport = &http.Transport{TLSClientConfig: cfg.TargetTLS, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute}
 	p.proxy = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     &http.Transport{TLSClientConfig: cfg.TargetTLS, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
+		Transport:     p.transport,
 		FlushInterval: -1, // watches
 		ErrorLog:      quiet,
 	}
@@ -100,7 +102,7 @@ func (p *Proxy) Down() {
 // Stop ends the proxy.
 func (p *Proxy) Stop() {
 	p.Down()
-	p.proxy.Transport.(*http.Transport).CloseIdleConnections()
+	p.transport.CloseIdleConnections()
 }
 
 // Count is how many requests arrived whose path begins with prefix, with the method (empty: any), also those that a fault met.

@@ -3,6 +3,7 @@ package faultproxy_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
@@ -34,7 +35,9 @@ func start(t *testing.T, behind http.HandlerFunc) (*faultproxy.Proxy, *http.Clie
 		t.Fatal(err)
 	}
 	t.Cleanup(port.Release)
-	trust := &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, MinVersion: tls.VersionTLS12}
+	pool := x509.NewCertPool()
+	pool.AddCert(server.Certificate())
+	trust := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	p, err := faultproxy.Start(faultproxy.Config{
 		Addr: port.Addr(), Certificate: server.TLS.Certificates[0], Target: server.URL, TargetTLS: trust,
 	})
@@ -48,8 +51,8 @@ func start(t *testing.T, behind http.HandlerFunc) (*faultproxy.Proxy, *http.Clie
 }
 
 // call returns what a client sees: a status and body, or an error.
-func call(ctx context.Context, client *http.Client, method, url string) (status int, body string, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, url, nil)
+func call(ctx context.Context, client *http.Client, url string) (status int, body string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, "", err
 	}
@@ -81,12 +84,12 @@ func TestAFaultMeetsTheRequestsThatFitItAndNoOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, client := start(t, nil)
 			p.Set(tc.fault)
-			status, body, err := call(t.Context(), client, "GET", p.URL()+"/a/b")
+			status, body, err := call(t.Context(), client, p.URL()+"/a/b")
 			if status != tc.status || body != tc.body || (err != nil) != tc.broken {
 				t.Errorf("got %d %q %v", status, body, err)
 			}
 			p.Clear()
-			if status, body, err := call(t.Context(), client, "GET", p.URL()+"/a/b"); status != 200 || body != "real" || err != nil {
+			if status, body, err := call(t.Context(), client, p.URL()+"/a/b"); status != 200 || body != "real" || err != nil {
 				t.Errorf("after Clear: %d %q %v", status, body, err)
 			}
 			if got := p.Count("GET", "/a"); got != 2 {
@@ -103,7 +106,7 @@ func TestAFaultCanMeetAFewRequestsOnly(t *testing.T) {
 	p, client := start(t, nil)
 	p.Set(faultproxy.Fault{Status: 500, Times: 2}, faultproxy.Fault{Status: 429, Times: 1})
 	for i, want := range []int{500, 500, 429, 200} {
-		if status, _, err := call(t.Context(), client, "GET", p.URL()); status != want || err != nil {
+		if status, _, err := call(t.Context(), client, p.URL()); status != want || err != nil {
 			t.Errorf("request %d: %d %v, want %d", i+1, status, err, want)
 		}
 	}
@@ -115,7 +118,7 @@ func TestADelayEndsWhenTheClientGivesUp(t *testing.T) {
 	p.Set(faultproxy.Fault{Delay: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := call(ctx, client, "GET", p.URL()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := call(ctx, client, p.URL()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	p.Stop() // waits for nothing: goleak sees a handler that does not end
@@ -137,7 +140,7 @@ func TestDownRefusesConnectionsAndBreaksTheOpenOnesUntilUp(t *testing.T) {
 	})
 	broken := make(chan error, 1)
 	go func() {
-		_, _, err := call(t.Context(), client, "GET", p.URL()+"/watch")
+		_, _, err := call(t.Context(), client, p.URL()+"/watch")
 		broken <- err
 	}()
 	<-streaming
@@ -146,20 +149,20 @@ func TestDownRefusesConnectionsAndBreaksTheOpenOnesUntilUp(t *testing.T) {
 	if err := <-broken; err == nil {
 		t.Error("an open stream ended as if all were well")
 	}
-	if _, _, err := call(t.Context(), client, "GET", p.URL()); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, _, err := call(t.Context(), client, p.URL()); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("while down: %v, want a refused connection", err)
 	}
 	if err := p.Up(); err != nil {
 		t.Fatal(err)
 	}
-	if status, _, err := call(t.Context(), client, "GET", p.URL()); status != 200 || err != nil {
+	if status, _, err := call(t.Context(), client, p.URL()); status != 200 || err != nil {
 		t.Errorf("after Up: %d %v", status, err)
 	}
 }
 
 func TestBothSidesSpeakHTTP2(t *testing.T) {
 	p, client := start(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) })
-	req, err := http.NewRequestWithContext(t.Context(), "GET", p.URL(), nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.URL(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

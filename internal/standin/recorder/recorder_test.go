@@ -54,7 +54,7 @@ func TestARequestIsRememberedAsItArrivedAndAnswered(t *testing.T) {
 	if len(got) != 1 {
 		t.Fatalf("remembered %d requests, want one", len(got))
 	}
-	if q := got[0]; q.Method != "POST" || q.URI != "/a%20b?x=1&x=2" || q.Host != r.Addr || q.Header.Get("X-Some") != "thing" || string(q.Body) != "hello" {
+	if q := got[0]; q.Method != http.MethodPost || q.URI != "/a%20b?x=1&x=2" || q.Host != r.Addr || q.Header.Get("X-Some") != "thing" || string(q.Body) != "hello" {
 		t.Errorf("remembered %+v", q)
 	}
 	r.Reset()
