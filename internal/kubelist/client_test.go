@@ -66,7 +66,9 @@ func (s *server) client(t *testing.T, l kubelist.Limits) *kubelist.Client {
 
 // pageOf answers with TaskRuns of a namespace.
 func pageOf(next, namespace string, names ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, pageText(next, namespace, names...)) }
+	return func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, pageText(next, namespace, names...))
+	}
 }
 
 func pageText(next, namespace string, names ...string) string {
@@ -199,7 +201,7 @@ func TestAnAPIServerThatFailsGivesNoList(t *testing.T) {
 func breakOff(w http.ResponseWriter, part string) {
 	_, _ = io.WriteString(w, part)
 	_ = http.NewResponseController(w).Flush()
-	panic(http.ErrAbortHandler)
+	panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way of cutting a connection
 }
 
 func TestAListThatJustFitsIsTaken(t *testing.T) {

@@ -176,4 +176,3 @@ func FuzzDecodePage(f *testing.F) {
 		}
 	})
 }
-

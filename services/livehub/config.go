@@ -31,8 +31,10 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	for _, f := range []struct{ name, value string }{
-		{"listen", c.Listen}, {"metrics-listen", c.MetricsListen},
-		{"identity-keys-dir", c.IdentityKeysDir}, {"seal-key", c.SealKey},
+		{"listen", c.Listen},
+		{"metrics-listen", c.MetricsListen},
+		{"identity-keys-dir", c.IdentityKeysDir},
+		{"seal-key", c.SealKey},
 	} {
 		if f.value == "" {
 			faults = append(faults, fmt.Errorf("--%s is missing", f.name))

@@ -31,7 +31,7 @@ var requests = map[string]struct{ target, op string }{
 	"listLiveTaskRuns": {"/v1/live/taskruns?app=shop&pipelineRuns=a", "listLiveTaskRuns"},
 }
 
-// rule: R290 R291
+// rule: R290, R291
 func TestEveryAnswerHasATagThatSavesItsBody(t *testing.T) {
 	c := bigCluster(t)
 	p := newReplica(t, c, "")

@@ -36,8 +36,8 @@ var faults = map[string]http.HandlerFunc{
 	"answers a Status":     fault(200, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"`+secret+`"}`),
 	"answers half a list":  fault(200, `{"kind":"PipelineRunList","apiVersion":"tekton.dev/v1","items":[{"metadata":{"name":"`+secret),
 	"lists another space":  fault(200, `{"kind":"PipelineRunList","apiVersion":"tekton.dev/v1","items":[{"metadata":{"name":"a","namespace":"`+secret+`"}}]}`),
-	"leads elsewhere":      func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://"+secret, 302) },
-	"cuts the connection":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	"leads elsewhere":      func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://"+secret, http.StatusFound) },
+	"cuts the connection":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, //nolint:forbidigo // net/http's way of not answering
 }
 
 // rule: R401

@@ -120,7 +120,7 @@ func (r *real) compare(what string, got, want []map[string]any) {
 	}
 }
 
-// rule: R013 R016 R017 R239 R259 R401
+// rule: R013, R016, R017, R239, R259, R401
 func TestARealClusterIsShownAsAPlainClientReadsIt(t *testing.T) {
 	r := startReal(t)
 	namespace := fleet.NamespaceOf(fleet.AppShop)
@@ -140,7 +140,10 @@ func TestARealClusterIsShownAsAPlainClientReadsIt(t *testing.T) {
 	r.compare("listLiveRuns", r.answer("/v1/live", claims("listLiveRuns")).PipelineRuns, r.plain("pipelineruns", "", metav1.ListOptions{}))
 	r.compare("listLiveRuns of an app", r.answer("/v1/live?app=shop", claims("listLiveRuns", ofShop)).PipelineRuns,
 		r.plain("pipelineruns", namespace, metav1.ListOptions{}))
-	run := live.PipelineRuns[0]["metadata"].(map[string]any)["name"].(string)
+	run, found, err := unstructured.NestedString(live.PipelineRuns[0], "metadata", "name")
+	if err != nil || !found {
+		t.Fatal("a PipelineRun without a name", err)
+	}
 	selected := metav1.ListOptions{LabelSelector: "tekton.dev/pipelineRun=" + run}
 	r.compare("listLiveTaskRuns", r.answer("/v1/live/taskruns?pipelineRuns="+run, claims("listLiveTaskRuns")).TaskRuns, r.plain("taskruns", "", selected))
 	r.compare("listLiveTaskRuns of an app", r.answer("/v1/live/taskruns?app=shop&pipelineRuns="+run, claims("listLiveTaskRuns", ofShop)).TaskRuns,

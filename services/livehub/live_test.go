@@ -15,7 +15,7 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// rule: R013 R239
+// rule: R013, R239
 func TestListLiveIsWhatTheNamespaceHolds(t *testing.T) {
 	c := newCluster(t)
 	run := object{namespace: shopNS, name: "build-1", spec: `{"params":[{"name":"n","value":"\u003c1.50e+02"}],"big":12345678901234567890}`}

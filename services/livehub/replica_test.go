@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
@@ -149,9 +148,8 @@ func eventually(t testing.TB, what string, so func() bool) {
 
 // claims are those of an identity for an operation; change alters them.
 func claims(op string, change ...func(*identity.Claims)) identity.Claims {
-	c := identity.Claims{Op: op, Tier: "T0", RegisteredClaims: jwt.RegisteredClaims{
-		Subject: "system:serviceaccount:demo:reader", Audience: jwt.ClaimStrings{backend}, ID: "id",
-	}}
+	c := identity.Claims{Op: op, Tier: "T0"}
+	c.Subject, c.Audience, c.ID = "system:serviceaccount:demo:reader", []string{backend}, "id"
 	c.IssuedAt, c.ExpiresAt = identity.Times(time.Now(), 30*time.Second)
 	for _, f := range change {
 		f(&c)

@@ -115,7 +115,7 @@ func walk(t *testing.T, p *replica, limit int, between func(page int)) []string 
 	}
 }
 
-// rule: R285 R287
+// rule: R285, R287
 func TestPagesAreSortedAndTheLastOneSaysSo(t *testing.T) {
 	c := newCluster(t)
 	c.addRuns("b/a", "a-b/a", "a/c", "a/b-c", "a/b", "a/a")

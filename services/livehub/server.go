@@ -32,7 +32,7 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, find func(ctx c
 	if r.Context().Err() != nil {
 		// The caller left. Nobody must take an empty answer for an empty
 		// list, so there is none.
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way of not answering
 	}
 	problem.Write(w, r, explain(err))
 }

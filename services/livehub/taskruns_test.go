@@ -9,7 +9,7 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// rule: R017 R259
+// rule: R017, R259
 func TestListLiveTaskRunsIsThoseOfTheNamedRuns(t *testing.T) {
 	c := newCluster(t)
 	c.addTasks("build-1", shopNS+"/build-1-unit", "other/x")
