@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"net/http"
 	"time"
 
 	"hangar.io/glidepath/api"
@@ -30,7 +31,7 @@ const (
 
 func maxBody(op api.Operation) uint32 {
 	switch {
-	case op.Method == "GET":
+	case op.Method == http.MethodGet:
 		return maxReadBody
 	case op.Write:
 		return maxWriteBody

@@ -110,7 +110,7 @@ func (a *fakeAuthz) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.
 	}
 	return &authv3.CheckResponse{
 		Status:          &statuspb.Status{Code: int32(codes.OK)},
-		DynamicMetadata: fields(map[string]any{"decision": "allow", "caller": "system:serviceaccount:shop:reader", "app": "shop", "onBehalfOf": "ada"}),
+		DynamicMetadata: fields(map[string]string{"decision": "allow", "caller": "system:serviceaccount:shop:reader", "app": "shop", "onBehalfOf": "ada"}),
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{
 			Headers: []*corev3.HeaderValueOption{header("x-glidepath-identity", identity)},
 		}},
@@ -124,7 +124,7 @@ func deny(code typev3.StatusCode, rule, body string, extra ...string) *authv3.Ch
 	}
 	return &authv3.CheckResponse{
 		Status:          &statuspb.Status{Code: int32(codes.PermissionDenied)},
-		DynamicMetadata: fields(map[string]any{"decision": "deny", "rule": rule, "error": "refused by authz"}),
+		DynamicMetadata: fields(map[string]string{"decision": "deny", "rule": rule, "error": "refused by authz"}),
 		HttpResponse: &authv3.CheckResponse_DeniedResponse{DeniedResponse: &authv3.DeniedHttpResponse{
 			Status: &typev3.HttpStatus{Code: code}, Body: body, Headers: headers,
 		}},
@@ -138,10 +138,10 @@ func header(name, value string) *corev3.HeaderValueOption {
 	}
 }
 
-func fields(values map[string]any) *structpb.Struct {
-	s, err := structpb.NewStruct(values)
-	if err != nil {
-		panic(err) // a test's own literal
+func fields(values map[string]string) *structpb.Struct {
+	out := &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for name, value := range values {
+		out.Fields[name] = structpb.NewStringValue(value)
 	}
-	return s
+	return out
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ type Route struct {
 
 // IsRead says that the call changes nothing, so that it may be tried again as
 // long as no backend has begun to answer.
-func (r Route) IsRead() bool { return r.Method == "GET" }
+func (r Route) IsRead() bool { return r.Method == http.MethodGet }
 
 var (
 	opName     = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,62}$`)

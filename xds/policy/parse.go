@@ -24,16 +24,16 @@ const maxDepth = 8
 // version is the only version of the file's shape.
 const version = "1"
 
-// Fault is one thing that is wrong with a policy, and where. Line and column
+// ParseError is one thing that is wrong with a policy, and where. Line and column
 // count from 1; both are 0 for a fault of the file as a whole.
-type Fault struct {
+type ParseError struct {
 	File         string
 	Line, Column int
 	Message      string
 }
 
 // Error gives the fault as file:line:column: message.
-func (f *Fault) Error() string {
+func (f *ParseError) Error() string {
 	where := f.File
 	if f.Line > 0 {
 		where = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
@@ -42,7 +42,7 @@ func (f *Fault) Error() string {
 }
 
 // Parse reads a policy for these operations; file names it in errors. It
-// refuses what it does not know: the error joins one *Fault for each fault, in
+// refuses what it does not know: the error joins one *ParseError for each fault, in
 // the order of the file. The zero Policy comes with every error.
 func Parse(file string, data []byte, operations []api.Operation) (Policy, error) {
 	p := newParser(file, operations)
@@ -119,7 +119,7 @@ func (p *parser) fault(at *yaml.Node, format string, args ...any) {
 }
 
 func (p *parser) faultAt(line, column int, message string) {
-	p.faults = append(p.faults, &Fault{File: p.file, Line: line, Column: column, Message: message})
+	p.faults = append(p.faults, &ParseError{File: p.file, Line: line, Column: column, Message: message})
 }
 
 func (p *parser) policy(root *yaml.Node) Policy {

@@ -159,15 +159,15 @@ func FuzzParse(f *testing.F) {
 }
 
 // faults gives the faults that an error joins.
-func faults(err error) []*Fault {
+func faults(err error) []*ParseError {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		f, _ := errors.AsType[*Fault](err)
-		return []*Fault{f}
+		f, _ := errors.AsType[*ParseError](err)
+		return []*ParseError{f}
 	}
-	var out []*Fault
+	var out []*ParseError
 	for _, e := range joined.Unwrap() {
-		f, _ := errors.AsType[*Fault](e)
+		f, _ := errors.AsType[*ParseError](e)
 		out = append(out, f)
 	}
 	return out
