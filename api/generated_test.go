@@ -23,7 +23,6 @@ func TestTheGeneratedServersAreCurrent(t *testing.T) {
 	for _, config := range configs {
 		t.Run(filepath.Dir(config), func(t *testing.T) {
 			t.Parallel()
-			//nolint:gosec // the configurations of this directory
 			command := exec.CommandContext(t.Context(), "go", "tool", "oapi-codegen", "-config", config, "openapi.yaml")
 			var messages bytes.Buffer
 			command.Stderr = &messages

@@ -270,7 +270,7 @@ func decode(w http.ResponseWriter, r *http.Request, into any, got *metav1.TypeMe
 func refuse(w http.ResponseWriter, code int, message string) {
 	answer(w, code, metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Message: message, Code: int32(code), //nolint:gosec // an HTTP status is small
+		Status:   metav1.StatusFailure, Message: message, Code: int32(code),
 	})
 }
 

@@ -40,7 +40,7 @@ func refusal(d *decision.Decision, p *problem.Error, traceID, allow string) *aut
 	return &authv3.CheckResponse{
 		Status: &statuspb.Status{Code: int32(code)},
 		HttpResponse: &authv3.CheckResponse_DeniedResponse{DeniedResponse: &authv3.DeniedHttpResponse{
-			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(p.Status())}, //nolint:gosec // an HTTP status is small
+			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(p.Status())},
 			Headers: h,
 			Body:    string(raw) + "\n",
 		}},

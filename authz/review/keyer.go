@@ -34,7 +34,7 @@ func newKeyer() *keyer {
 }
 
 func (k *keyer) key(t token.Token) tokenKey {
-	m := k.macs.Get().(*mac) //nolint:forcetypeassert // the pool holds nothing else
+	m := k.macs.Get().(*mac) // the pool holds nothing else
 	m.Reset()
 	m.in = append(m.in[:0], t.Secret()...)
 	m.Write(m.in)

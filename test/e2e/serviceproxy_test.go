@@ -63,7 +63,7 @@ func throughServiceProxy(t *testing.T) (string, *http.Client) {
 // forward carries connections from a free port of ip to an address.
 func forward(t *testing.T, ip, to string) int {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0")) //nolint:noctx // closed with the test
+	l, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func forward(t *testing.T, ip, to string) int {
 
 func carry(in net.Conn, to string) {
 	defer func() { _ = in.Close() }()
-	out, err := net.Dial("tcp", to) //nolint:noctx // ends with the accepted connection
+	out, err := net.Dial("tcp", to)
 	if err != nil {
 		return
 	}
