@@ -121,19 +121,23 @@ func TestEveryCallHasOneAuditLineThatSaysWhoDidWhatAndWhatCameOfIt(t *testing.T)
 		want    line
 	}{
 		{
-			"a read that is allowed", "GET", "/v1/apps/gate-api/live", []change{as("reader")},
+			"a read that is allowed", "GET", "/v1/apps/gate-api/live",
+			[]change{as("reader")},
 			line{"op": "listLive", "tier": "T0", "app": "gate-api", "caller": username(t, "reader"), "decision": "allow", "status": 200.0, "method": "GET", "rule": nil, "error": nil, "onBehalfOf": nil},
 		},
 		{
-			"a fleet read has no app", "GET", "/v1/live", []change{as("reader")},
+			"a fleet read has no app", "GET", "/v1/live",
+			[]change{as("reader")},
 			line{"op": "listLiveRuns", "tier": "T0", "app": nil, "caller": username(t, "reader"), "decision": "allow", "status": 200.0},
 		},
 		{
-			"a fleet read of one app names it", "GET", "/v1/live?app=shop", []change{as("reader")},
+			"a fleet read of one app names it", "GET", "/v1/live?app=shop",
+			[]change{as("reader")},
 			line{"op": "listLiveRuns", "app": "shop", "decision": "allow", "status": 200.0},
 		},
 		{
-			"a delegate's read names the person", "GET", "/v1/apps/gate-api/live", []change{as("delegate"), onBehalfOf("user:default/ana")},
+			"a delegate's read names the person", "GET", "/v1/apps/gate-api/live",
+			[]change{as("delegate"), onBehalfOf("user:default/ana")},
 			line{"op": "listLive", "caller": username(t, "delegate"), "onBehalfOf": "user:default/ana", "decision": "allow", "status": 200.0},
 		},
 		{
@@ -141,35 +145,43 @@ func TestEveryCallHasOneAuditLineThatSaysWhoDidWhatAndWhatCameOfIt(t *testing.T)
 			line{"op": "listLive", "tier": "T0", "caller": nil, "decision": "deny", "rule": "GP-AUTH-001", "status": 401.0},
 		},
 		{
-			"a bad token", "GET", "/v1/whoami", []change{bearer("nonsense")},
+			"a bad token", "GET", "/v1/whoami",
+			[]change{bearer("nonsense")},
 			line{"op": "whoami", "tier": "T0", "caller": nil, "decision": "deny", "rule": "GP-AUTH-002", "status": 401.0},
 		},
 		{
-			"a stranger", "GET", "/v1/apps/gate-api/live", []change{as("stranger")},
+			"a stranger", "GET", "/v1/apps/gate-api/live",
+			[]change{as("stranger")},
 			line{"op": "listLive", "tier": "T0", "app": "gate-api", "caller": username(t, "stranger"), "decision": "deny", "rule": "GP-AUTHZ-001", "status": 403.0},
 		},
 		{
-			"someone who may not speak for another", "GET", "/v1/apps/gate-api/live", []change{as("reader"), onBehalfOf("ana")},
+			"someone who may not speak for another", "GET", "/v1/apps/gate-api/live",
+			[]change{as("reader"), onBehalfOf("ana")},
 			line{"op": "listLive", "caller": username(t, "reader"), "decision": "deny", "rule": "GP-AUTH-003", "status": 403.0, "onBehalfOf": nil},
 		},
 		{
-			"an app that is none", "GET", "/v1/apps/nowhere/live", []change{as("reader")},
+			"an app that is none", "GET", "/v1/apps/nowhere/live",
+			[]change{as("reader")},
 			line{"op": "listLive", "app": "nowhere", "caller": username(t, "reader"), "decision": "deny", "rule": "GP-API-404", "status": 404.0},
 		},
 		{
-			"a parameter that the backend refuses", "GET", "/v1/live?limit=0", []change{as("reader")},
+			"a parameter that the backend refuses", "GET", "/v1/live?limit=0",
+			[]change{as("reader")},
 			line{"op": "listLiveRuns", "caller": username(t, "reader"), "decision": "allow", "rule": "GP-API-400", "status": 400.0},
 		},
 		{
-			"a write that is refused", "POST", "/v1/apps/gate-api/pipelineruns/x/cancel", []change{as("reader")},
+			"a write that is refused", "POST", "/v1/apps/gate-api/pipelineruns/x/cancel",
+			[]change{as("reader")},
 			line{"op": "cancelPipelineRun", "tier": "T1", "app": "gate-api", "decision": "deny", "rule": "GP-AUTHZ-001", "status": 403.0, "method": "POST"},
 		},
 		{
-			"no operation", "GET", "/v1/nothing", []change{as("reader")},
+			"no operation", "GET", "/v1/nothing",
+			[]change{as("reader")},
 			line{"op": "_unmatched", "tier": nil, "decision": "deny", "rule": "GP-EDGE-404", "status": 404.0},
 		},
 		{
-			"no operation of this method", "DELETE", "/v1/live", []change{as("reader")},
+			"no operation of this method", "DELETE", "/v1/live",
+			[]change{as("reader")},
 			line{"op": "_unmatched", "decision": "deny", "rule": "GP-EDGE-405", "status": 405.0, "method": "DELETE"},
 		},
 	} {
