@@ -14,7 +14,7 @@ import (
 // The keys of shapes that every line of an answered, allowed call has, with
 // what their values look like.
 //
-// rule: R403 R404
+// rule: R403, R404
 func TestTheLineOfACall(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{})
@@ -80,7 +80,7 @@ func TestTheAuditHeader(t *testing.T) {
 	}
 }
 
-// rule: R403 R415
+// rule: R403, R415
 func TestACallerThatLeaves(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{planned: true})
@@ -136,7 +136,7 @@ func TestACallerThatLeavesInTheMiddleOfAFailureChangesNothingInItsLine(t *testin
 	e.lineOf(t, resp).want(t, line{"status": 502.0, "rule": "GP-API-502", "error": "the source failed", "decision": "allow"})
 }
 
-// rule: R414 R449
+// rule: R414, R449
 func TestAStreamHasItsLineWhenItEnds(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{planned: true})

@@ -13,7 +13,7 @@ import (
 // Requests that Envoy refuses before it has chosen a route. Their lines have
 // no trace to find them by, so the tests take turns.
 //
-// rule: R387 R403
+// rule: R387, R403
 func TestProtocolErrors(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{})
