@@ -49,20 +49,21 @@ func (f *facts) cancel(moves *Moves) {
 		ends(func(*pipelineNode) bool { return true }, messageCancelledByPipelineTimeOut)
 	case f.run.Spec.Status == SpecCancelledRunFinally:
 		ends(func(n *pipelineNode) bool { return !n.final }, messageCancelledByPipelineRun)
-	case f.run.Status.FinallyStartTime == nil && f.tasksTimedOut():
+	case f.run.Status.FinallyStartTime == nil && f.late:
 		ends(func(n *pipelineNode) bool { return !n.final }, messageCancelledByPipelineTimeOut)
 	case f.finallyTimedOut():
 		ends(func(n *pipelineNode) bool { return n.final }, messageCancelledByPipelineTimeOut)
 	}
 }
 
-// create makes the tasks whose turn it is: those whose parents are done, and the finally tasks when all others are.
+// create makes the tasks whose turn it is: those whose parents are done, and the finally tasks when all others are. What
+// was lost is made again; if it was only not seen yet, that comes to nothing.
 func (f *facts) create(moves *Moves) {
-	if f.timedOut() {
-		return
-	}
 	var turn []*pipelineNode
 	for _, n := range f.nodes {
+		if n.lost {
+			moves.Create = append(moves.Create, n.run)
+		}
 		if n.run != nil || f.skipReason(n) != "" {
 			continue
 		}
@@ -77,5 +78,4 @@ func (f *facts) create(moves *Moves) {
 		n.run = f.child(n)
 		moves.Create = append(moves.Create, n.run)
 	}
-	clear(f.memo)
 }

@@ -2,7 +2,6 @@ package life
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,16 +27,10 @@ const annotationOnError = "pipeline.tekton.dev/pipeline-task-on-error"
 // child makes the TaskRun of a pipeline task.
 func (f *facts) child(n *pipelineNode) *TaskRun {
 	known := f.results()
-	name := ChildName(f.run.Name, "-"+n.task.Name)
-	for _, ref := range f.run.Status.ChildReferences {
-		if ref.PipelineTaskName == n.task.Name {
-			name = ref.Name
-		}
-	}
 	child := &TaskRun{
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: KindTaskRun},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:            name,
+			Name:            ChildName(f.run.Name, "-"+n.task.Name),
 			Namespace:       f.run.Namespace,
 			Labels:          f.childLabels(n),
 			Annotations:     childAnnotations(f.run, n.task),
@@ -144,7 +137,7 @@ func childWorkspaces(run *PipelineRun, task PipelineTask) []map[string]any {
 	return bound
 }
 
-// childReferences lists the created tasks in the pipeline's order, without forgetting those it listed before.
+// childReferences lists the created tasks in the pipeline's order.
 func (f *facts) childReferences() []ChildReference {
 	var refs []ChildReference
 	for _, n := range f.nodes {
@@ -158,11 +151,6 @@ func (f *facts) childReferences() []ChildReference {
 			PipelineTaskName: n.task.Name,
 			WhenExpressions:  f.results().when(n.task.When),
 		})
-	}
-	for _, old := range f.run.Status.ChildReferences {
-		if !slices.ContainsFunc(refs, func(ref ChildReference) bool { return ref.Name == old.Name }) {
-			refs = append(refs, old)
-		}
 	}
 	return refs
 }

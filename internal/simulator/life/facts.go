@@ -25,6 +25,8 @@ type pipelineNode struct {
 	task  PipelineTask
 	final bool
 	run   *TaskRun // nil: not created
+	// lost says that the run is referred to but was not among the children: gone, or not seen yet.
+	lost bool
 }
 
 func (n *pipelineNode) condition() Condition {
@@ -54,7 +56,9 @@ type facts struct {
 	now   time.Time
 	rules Rules
 	nodes []*pipelineNode
-	// memo holds the answers of skipReason, which ask each other; cleared when a task was created.
+	// late is whether the tasks are over their timeout.
+	late bool
+	// memo holds the answers of skipReason, which ask each other.
 	memo map[string]string
 }
 
@@ -74,6 +78,13 @@ func (r Rules) gather(run *PipelineRun, children []*TaskRun, now time.Time) *fac
 	}
 	add(run.Status.PipelineSpec.Tasks, false)
 	add(run.Status.PipelineSpec.Finally, true)
+	for _, ref := range run.Status.ChildReferences {
+		if n := f.node(ref.PipelineTaskName); n != nil && n.run == nil {
+			n.run, n.lost = f.child(n), true
+			n.run.Name = ref.Name
+		}
+	}
+	f.late = f.tasksTimedOut()
 	return f
 }
 
@@ -122,7 +133,7 @@ func (f *facts) taskSkipReason(n *pipelineNode) string {
 		return skipNoResults
 	case ready && f.timedOut():
 		return skipTimeout
-	case ready && f.tasksTimedOut():
+	case ready && f.late:
 		return skipTasksTimeout
 	default:
 		return ""

@@ -14,8 +14,7 @@ func parents(t PipelineTask) []string {
 	for _, w := range t.When {
 		names = append(names, resultTasks(w.Input)...)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // checkGraph refuses a pipeline whose tasks wait for each other, for tasks that do not exist, or that share a name.

@@ -154,7 +154,7 @@ func (r Rules) knows(task *Ref) bool {
 func unfinished(children []*TaskRun) []string {
 	var names []string
 	for _, child := range children {
-		if !child.Status.Conditions.Done() && child.Spec.Status != SpecTaskRunCancelled {
+		if !child.Status.Conditions.Done() {
 			names = append(names, child.Name)
 		}
 	}

@@ -63,7 +63,7 @@ func (f *facts) condition() Condition {
 		return Condition{Status: corev1.ConditionFalse, Reason: ReasonPipelineRunTimeout,
 			Message: fmt.Sprintf("PipelineRun %q failed to finish within %q", name, f.rules.pipelineTimeout(f.run))}
 	}
-	if f.tasksTimedOut() && f.allDone(true) {
+	if f.late && f.allDone(true) {
 		return Condition{Status: corev1.ConditionFalse, Reason: ReasonPipelineRunTimeout, Message: fmt.Sprintf(
 			"PipelineRun %q failed due to tasks failed to finish within %q", name, f.rules.tasksTimeout(f.run))}
 	}
@@ -76,7 +76,7 @@ func (f *facts) condition() Condition {
 
 func (f *facts) goingReason(c counts) string {
 	switch {
-	case f.tasksTimedOut():
+	case f.late:
 		return ReasonTimedOutRunningFinally
 	case f.run.Spec.Status == SpecCancelledRunFinally:
 		return ReasonCancelledRunningFinally
