@@ -71,6 +71,9 @@ func TestARedisThatComesBackIsUsedAgain(t *testing.T) {
 		all.Wait()
 	})
 	eventually(t, "the outage to be known", func() bool { return !r.Up() && testutil.ToFloat64(r.gauge) == 0 })
+	if n := r.relapses.Load(); n != 1 {
+		t.Errorf("one outage counts as %d", n)
+	}
 	// What was read before is still here, and nothing is read in the herd's
 	// place when Redis comes back.
 	s := &source{value: "v"}

@@ -16,8 +16,8 @@ import (
 const (
 	// probeEvery is how often it is tried out whether Redis works.
 	probeEvery = time.Second
-	// maxHold bounds how long Redis stays unused after it worked for a probe
-	// and then failed, again and again.
+	// maxHold bounds how long Redis stays unused when it works for probes and
+	// then fails, again and again.
 	maxHold = 30 * time.Second
 )
 
@@ -47,10 +47,10 @@ type Redis struct {
 	timeout time.Duration
 	probe   string // key
 
-	up      atomic.Bool
-	probed  atomic.Bool
-	relapse atomic.Int32 // faults since the last call that worked
-	gauge   prometheus.Gauge
+	up       atomic.Bool
+	probed   atomic.Bool
+	relapses atomic.Int32 // how often it was taken out of use since it last worked for a while
+	gauge    prometheus.Gauge
 }
 
 // OpenRedis prepares the use of a Redis. It connects to nothing: Run does.
@@ -89,12 +89,15 @@ func (r *Redis) Close() error { return r.client.Close() }
 func (r *Redis) Run(ctx context.Context) {
 	for {
 		err := r.tryOut(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return
-		}
-		if err == nil && r.up.CompareAndSwap(false, true) {
+		case err != nil:
+		case r.up.CompareAndSwap(false, true):
 			r.gauge.Set(1)
 			slog.InfoContext(ctx, "redis is used")
+		default:
+			r.relapses.Store(0) // it has worked since the last probe
 		}
 		r.probed.Store(true)
 		if wait(ctx, r.pause()) != nil {
@@ -104,12 +107,12 @@ func (r *Redis) Run(ctx context.Context) {
 }
 
 // pause gives the time to the next probe: longer each time that a probe went
-// well and the call after it did not.
+// well and the calls after it did not.
 func (r *Redis) pause() time.Duration {
 	if r.up.Load() {
 		return probeEvery
 	}
-	return min(probeEvery<<min(r.relapse.Load(), 5), maxHold)
+	return min(probeEvery<<min(r.relapses.Load(), 5), maxHold)
 }
 
 func (r *Redis) tryOut(ctx context.Context) error {
@@ -131,6 +134,7 @@ func (r *Redis) run(ctx context.Context, s *redis.Script, keys []string, args ..
 		return reply, nil
 	}
 	if ctx.Err() == nil && r.up.CompareAndSwap(true, false) {
+		r.relapses.Add(1)
 		r.gauge.Set(0)
 		slog.WarnContext(ctx, "redis is not used until it works again", "error", err)
 	}
@@ -142,11 +146,5 @@ func (r *Redis) use(ctx context.Context, s *redis.Script, keys []string, args ..
 	if !r.up.Load() {
 		return nil, errAway
 	}
-	reply, err := r.run(ctx, s, keys, args...)
-	if err == nil {
-		r.relapse.Store(0)
-	} else if ctx.Err() == nil {
-		r.relapse.Add(1)
-	}
-	return reply, err
+	return r.run(ctx, s, keys, args...)
 }

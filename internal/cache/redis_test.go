@@ -144,3 +144,21 @@ func as(t testing.TB, raw, user, password string) string {
 	u.User = url.UserPassword(user, password)
 	return u.String()
 }
+
+func TestARedisThatRelapsesIsLeftAloneForLonger(t *testing.T) {
+	r, err := OpenRedis(RedisConfig{URL: "redis://unused.invalid", Service: "test", Timeout: 1, Metrics: prometheus.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for relapses, want := range map[int32]time.Duration{0: time.Second, 1: 2 * time.Second, 4: 16 * time.Second, 5: maxHold, 1000: maxHold} {
+		r.relapses.Store(relapses)
+		if got := r.pause(); got != want {
+			t.Errorf("after %d relapses the pause is %s, want %s", relapses, got, want)
+		}
+	}
+	r.up.Store(true)
+	if got := r.pause(); got != probeEvery {
+		t.Errorf("while it is used the pause is %s", got)
+	}
+}

@@ -275,6 +275,28 @@ func TestALockIsKeptWhileItsHolderReads(t *testing.T) {
 	}
 }
 
+func TestALockIsGivenUpWhenNothingCameOfIt(t *testing.T) {
+	everyRedis(t, func(t *testing.T, open func() *Redis, client *redis.Client) {
+		c := newCache(t, open())
+		broken := errors.New("broken")
+		if _, err := c.Get(t.Context(), "k", time.Hour, (&source{err: broken}).fill); !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+		unshared := "cannot be encoded"
+		free := func() bool {
+			n, err := client.Exists(t.Context(), lockOf(valueKey)).Result()
+			return err == nil && n == 0
+		}
+		start := time.Now()
+		eventually(t, "the lock of a failed reader to be given up", free)
+		expect(t, c, "k", time.Hour, &source{value: unshared}, unshared)
+		eventually(t, "the lock of a reader that cannot share to be given up", free)
+		if took := time.Since(start); took > lockLife {
+			t.Errorf("the locks ended by themselves, after %s", took)
+		}
+	})
+}
+
 func TestARunOfUnreadableRepliesIsAnError(t *testing.T) {
 	for _, reply := range []any{nil, "value", []any{}, []any{"value", "stamp", "age", "sealed"}, []any{1, 2, 3, 4}} {
 		if found, err := parseFound(reply, "held"); err == nil {
