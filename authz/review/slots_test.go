@@ -173,3 +173,33 @@ func TestARefusedTokenIsKnownNoMore(t *testing.T) {
 		wg.Wait()
 	})
 }
+
+func TestEverySlotIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := start(t, limits(review.Limits{UnknownRead: 1, UnknownWrite: 1, Read: 1, Write: 1, Waiting: 10}))
+		p.api.AcceptUser("good", "u")
+		p.api.Grant("u", "list", "runs", "")
+		c := p.caller(t, "good")
+		for _, status := range []int{http.StatusCreated, http.StatusInternalServerError} {
+			if status != http.StatusCreated {
+				p.answer(status, nil)
+			}
+			for n := range 5 {
+				right := list
+				right.Namespace = fmt.Sprintf("app-%d-%d-cicd", n, status)
+				for _, purpose := range []authn.Purpose{authn.ForRead, authn.ForWrite} {
+					ctx, cancel := context.WithTimeout(t.Context(), review.FillTimeout)
+					began := time.Now()
+					if _, err := p.access.Allowed(ctx, c, right, purpose); (err != nil) != (status != http.StatusCreated) || time.Since(began) > 0 {
+						t.Errorf("%d: %v after %s", status, err, time.Since(began))
+					}
+					p.authenticate(ctx, fmt.Sprintf("bad-%d-%d", n, status), purpose)
+					if waited := time.Since(began); waited > 0 {
+						t.Errorf("%d: waited %s", status, waited)
+					}
+					cancel()
+				}
+			}
+		}
+	})
+}
