@@ -149,6 +149,41 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	}
 }
 
+var (
+	metric           = regexp.MustCompile(`"(glidepath_[a-z]+_[a-z_]+)"`)
+	documentedMetric = regexp.MustCompile("`(glidepath_[a-z_]+)`")
+)
+
+// TestEveryMetricIsDocumented compares the names of metrics in the code with the
+// tables of docs/operations.md, in both directions.
+func TestEveryMetricIsDocumented(t *testing.T) {
+	t.Parallel()
+	inCode := map[string]string{}
+	for _, name := range find(t, ".go") {
+		if strings.HasPrefix(name, "test/") || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, match := range metric.FindAllStringSubmatch(read(t, name), -1) {
+			inCode[match[1]] = name
+		}
+	}
+	text := read(t, "docs/operations.md")
+	var inDocs []string
+	for _, match := range documentedMetric.FindAllStringSubmatch(text, -1) {
+		inDocs = append(inDocs, match[1])
+	}
+	for name, file := range inCode {
+		if !slices.Contains(inDocs, name) {
+			t.Errorf("%s of %s is not in docs/operations.md", name, file)
+		}
+	}
+	for _, name := range inDocs {
+		if inCode[name] == "" {
+			t.Errorf("docs/operations.md has the metric %s, which no process serves", name)
+		}
+	}
+}
+
 // section returns the text under a second-level heading.
 func section(markdown, heading string) (string, bool) {
 	_, after, found := strings.Cut(markdown, "\n## "+heading+"\n")
