@@ -55,6 +55,9 @@ func TestPaths(t *testing.T) {
 			switch tt.want {
 			case refused:
 				wantProblem(t, resp, problem.EdgeBadRequest)
+				if trace := resp.Header.Get("X-Glidepath-Trace-Id"); trace != "" {
+					t.Errorf("a route was chosen: the answer has trace %s", trace)
+				}
 				return
 			case badPath:
 				wantProblem(t, resp, problem.EdgeBadRequest)

@@ -81,7 +81,8 @@ func TestSpansAreExportedUnderTheOperationsName(t *testing.T) {
 	e := start(t, setup{ratio: 1, otlp: "http://" + collector.addr})
 	resp := e.get(t, "/v1/apps/shop/live")
 	collector.waitFor(t, []string{
-		"listLive", "glidepath.op", "glidepath.tier", "T0", "glidepath.app", "shop", "glidepath.decision", "allow",
+		"\x2a\x08listLive", // the name, field 5 of a span
+		"glidepath.op", "glidepath.tier", "T0", "glidepath.app", "shop", "glidepath.decision", "allow",
 		"glidepath.caller", "system:serviceaccount:shop:reader", "glidepath.on_behalf_of", "ada", "glidepath-edge",
 	})
 	e.lineOf(t, resp)
