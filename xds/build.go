@@ -43,6 +43,7 @@ func Build(operations []api.Operation, pol policy.Policy, opts EdgeOptions) (*mo
 		Listen:       in.listen,
 		Limits:       limits(),
 		Authz:        clusterAuthz,
+		Refusals:     clusterAuthzHTTP,
 		AuthzTimeout: authzTimeout,
 		Replies:      replies(),
 		Tracing: model.Tracing{

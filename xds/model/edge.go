@@ -14,6 +14,9 @@ type Edge struct {
 	Limits Limits
 	// Authz is the name of the cluster that decides every call.
 	Authz string
+	// Refusals is the name of the cluster that answers calls which call
+	// themselves gRPC: Envoy's own answers to those are no JSON.
+	Refusals string
 	// AuthzTimeout bounds one decision. It is longer than authz's own
 	// deadline, so that authz itself gets to say what was slow.
 	AuthzTimeout time.Duration
@@ -175,6 +178,7 @@ func (e *Edge) validateReferences() error {
 		}
 	}
 	refer("authz", e.Authz)
+	refer("refusals", e.Refusals)
 	refer("tracing", e.Tracing.Cluster)
 	for _, r := range e.Routes {
 		refer("route "+r.Op, r.Cluster)

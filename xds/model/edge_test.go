@@ -22,6 +22,7 @@ func whole() *model.Edge {
 			MaxConcurrentStreams: 100, StreamWindow: 65536, ConnectionWindow: 1 << 20,
 		},
 		Authz:        "authz",
+		Refusals:     "livehub",
 		AuthzTimeout: time.Second,
 		Routes: []model.Route{
 			{Op: "listLive", Method: "GET", Path: "/v1/apps/{app}/live", Tier: "T0", Cluster: "livehub", Timeout: time.Second, MaxBodyBytes: 1},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"sync"
 	"time"
@@ -59,7 +60,24 @@ func (s *Server) Publish(ctx context.Context, snap *Snapshot) (changed bool, err
 	if s.current != nil && s.current.version == snap.version {
 		return false, nil
 	}
+	if s.current == nil {
+		s.remember(snap)
+	}
 	return true, s.serve(ctx, snap)
+}
+
+// remember finds out whether the first snapshot is the one that an Envoy took
+// before this process began. It needs the lock.
+func (s *Server) remember(snap *Snapshot) {
+	switch stored, err := s.store.Load(); {
+	case errors.Is(err, ErrNoSnapshot):
+	case err != nil:
+		s.log.Warn("the stored configuration is of no use", "error", err)
+	case stored.version == snap.version:
+		s.accepted, s.saved = snap, snap.version
+	default:
+		s.accepted, s.saved = stored, stored.version
+	}
 }
 
 // PublishStored serves the snapshot on disk, which some Envoy once took.
@@ -105,7 +123,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		// Stop must not return while a stream still stores a snapshot.
 		grpc.WaitForHandlers(true),
 	)
-	acks := newAcks(s.accept, s.reject, s.metrics)
+	acks := newAcks(s, s.metrics)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, &ads{
 		delta: deltav3.NewServer(ctx, s.cache, acks),
 	})
@@ -123,31 +141,41 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// accept is called when an Envoy has taken every resource of a version.
-func (s *Server) accept(version string) {
+func (s *Server) versionOf(typeURL string, resources map[string]string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current == nil || s.current.version != version {
-		return // overtaken by a newer one
+	if s.current == nil || !maps.Equal(s.current.cache.GetVersionMap(typeURL), resources) {
+		return "", false
+	}
+	return s.current.types[typeURL], true
+}
+
+// taken stores what is served once an Envoy has the whole of it.
+func (s *Server) taken(versions map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil || !maps.Equal(s.current.types, versions) {
+		return
 	}
 	s.accepted = s.current
-	if s.saved == version {
+	if s.saved == s.current.version {
 		return
 	}
 	if err := s.store.Save(s.current); err != nil {
 		s.log.Error("the last good configuration could not be stored", "error", err)
 		return
 	}
-	s.saved = version
-	s.log.Info("Envoy took the configuration", "version", version)
+	s.saved = s.current.version
+	s.log.Info("Envoy took the configuration", "version", s.current.version)
 }
 
-// reject is called when an Envoy has refused a resource of a version.
-func (s *Server) reject(version, typeURL, detail string) {
+// refused serves the last good snapshot again when it is the present one that
+// an Envoy does not take.
+func (s *Server) refused(typeURL, version, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log.Error("Envoy refused the configuration", "version", version, "type", typeURL, "error", detail)
-	if s.accepted == nil || s.current.version != version || s.accepted.version == version {
+	s.log.Error("Envoy refused the configuration", "type", typeURL, "version", version, "error", detail)
+	if s.accepted == nil || s.accepted == s.current || s.current.types[typeURL] != version {
 		return
 	}
 	// Not the caller's context: what is served again outlives the stream on

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // serving is a server on a socket, with its store.
@@ -191,7 +193,7 @@ func TestAnEnvoyGetsEverythingAndThenWhatChanges(t *testing.T) {
 		t.Error("a snapshot that says something new counts as none")
 	}
 	r := e.receive() // would be a cluster, had the one before been sent
-	if r.TypeUrl != resourcev3.RouteType || !slices.Equal(names(r), []string{"edge"}) || r.SystemVersionInfo != second.Version() {
+	if r.TypeUrl != resourcev3.RouteType || !slices.Equal(names(r), []string{"edge"}) || r.SystemVersionInfo != second.types[resourcev3.RouteType] {
 		t.Errorf("got %s %v of version %s", r.TypeUrl, names(r), r.SystemVersionInfo)
 	}
 	e.take(r)
@@ -226,15 +228,15 @@ func TestARefusedSnapshotIsTakenBack(t *testing.T) {
 	s.publish(t, bad)
 	e.refuse(e.receive())
 	r := e.receive()
-	if r.TypeUrl != resourcev3.RouteType || r.SystemVersionInfo != good.Version() {
-		t.Errorf("got %s of version %s, want the routes of %s", r.TypeUrl, r.SystemVersionInfo, good.Version())
+	if want := good.types[resourcev3.RouteType]; r.TypeUrl != resourcev3.RouteType || r.SystemVersionInfo != want {
+		t.Errorf("got %s of version %s, want the routes of version %s", r.TypeUrl, r.SystemVersionInfo, want)
 	}
 	e.take(r)
 
 	// An Envoy that starts now gets what the other one took.
 	other := s.connect(t)
-	if got := other.subscribe(resourcev3.RouteType, "edge").SystemVersionInfo; got != good.Version() {
-		t.Errorf("a new Envoy gets version %s, want %s", got, good.Version())
+	if got, want := other.subscribe(resourcev3.RouteType, "edge").SystemVersionInfo, good.types[resourcev3.RouteType]; got != want {
+		t.Errorf("a new Envoy gets version %s, want %s", got, want)
 	}
 	s.wantStored(t, good.Version())
 }
@@ -266,7 +268,7 @@ func TestTheStoredSnapshotIsServedAgain(t *testing.T) {
 	if err != nil || version != want.Version() {
 		t.Fatalf("published %s, %v", version, err)
 	}
-	if got := before.connect(t).subscribe(resourcev3.ClusterType).SystemVersionInfo; got != want.Version() {
+	if got := before.connect(t).subscribe(resourcev3.ClusterType).SystemVersionInfo; got != want.types[resourcev3.ClusterType] {
 		t.Errorf("served version %s", got)
 	}
 }
@@ -299,7 +301,95 @@ func TestAnAnswerToSomethingElseIsIgnored(t *testing.T) {
 	r.Nonce = "999"
 	e.refuse(r) // of a response that was never sent: nothing is taken back
 	other := s.connect(t)
-	if got := other.subscribe(resourcev3.RouteType, "edge").SystemVersionInfo; got == good.Version() {
+	if got := other.subscribe(resourcev3.RouteType, "edge").SystemVersionInfo; got == good.types[resourcev3.RouteType] {
 		t.Error("the snapshot was taken back")
+	}
+}
+
+// otherClusters is a snapshot that differs in its routes and in its clusters.
+func otherClusters(t *testing.T) *Snapshot {
+	t.Helper()
+	r := resources(t, 2*time.Second)
+	r.Clusters = append(r.Clusters, &clusterv3.Cluster{Name: "runs", ConnectTimeout: durationpb.New(time.Second)})
+	s, err := NewSnapshot(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestASnapshotIsGoodOnlyWhenAllOfItIsTaken(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	good := snapshot(t, time.Second)
+	s.publish(t, good)
+	e := s.connect(t)
+	e.takeAll()
+	s.wantStored(t, good.Version())
+
+	s.publish(t, otherClusters(t))
+	r := e.receive()
+	if r.TypeUrl != resourcev3.ClusterType {
+		t.Fatalf("got %s before the clusters", r.TypeUrl)
+	}
+	e.take(r)             // and now the new routes are refused,
+	e.refuse(e.receive()) // which takes the clusters back too
+	seen := map[string]string{}
+	for range 2 {
+		r := e.receive()
+		seen[r.TypeUrl] = r.SystemVersionInfo
+		e.take(r)
+	}
+	if seen[resourcev3.RouteType] != good.types[resourcev3.RouteType] || seen[resourcev3.ClusterType] != good.types[resourcev3.ClusterType] {
+		t.Errorf("got the versions %v, want %v", seen, good.types)
+	}
+	s.wantStored(t, good.Version())
+}
+
+// again is an Envoy that connects once more after xds was away.
+func (s *serving) again(t *testing.T, has *Snapshot) *fakeEnvoy {
+	t.Helper()
+	e := s.connect(t)
+	for typeURL := range has.types {
+		r := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, InitialResourceVersions: has.cache.GetVersionMap(typeURL)}
+		if typeURL == resourcev3.RouteType {
+			r.ResourceNamesSubscribe = []string{"edge"}
+		}
+		e.send(r)
+	}
+	return e
+}
+
+func TestAnEnvoyThatComesBackWithEverythingHasTakenIt(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	good := snapshot(t, time.Second)
+	s.publish(t, good)
+	s.again(t, good)
+	s.wantStored(t, good.Version())
+}
+
+func TestAfterARestartTheStoredSnapshotIsWhatARefusalGoesBackTo(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]func(t *testing.T, s *serving, good *Snapshot){
+		"which was served first":          func(t *testing.T, s *serving, good *Snapshot) { t.Helper(); s.publish(t, good) },
+		"though something else is served": func(*testing.T, *serving, *Snapshot) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t)
+			good := snapshot(t, time.Second)
+			if err := s.store.Save(good); err != nil {
+				t.Fatal(err)
+			}
+			first(t, s, good)
+			s.publish(t, snapshot(t, 2*time.Second))
+			e := s.connect(t)
+			e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.RouteType, ResourceNamesSubscribe: []string{"edge"}})
+			e.refuse(e.receive())
+			if got := e.receive().SystemVersionInfo; got != good.types[resourcev3.RouteType] {
+				t.Errorf("got version %s, want %s", got, good.types[resourcev3.RouteType])
+			}
+		})
 	}
 }

@@ -18,6 +18,7 @@ import (
 // Snapshot is a consistent set of resources. It is never changed once made.
 type Snapshot struct {
 	version   string
+	types     map[resourcev3.Type]string // the version of each type's resources
 	resources *translate.Resources
 	cache     *cachev3.Snapshot
 }
@@ -26,27 +27,44 @@ type Snapshot struct {
 // be changed any more. Resources that refer to what is not among them are an
 // error.
 func NewSnapshot(res *translate.Resources) (*Snapshot, error) {
-	version, err := contentVersion(res)
-	if err != nil {
+	s := &Snapshot{resources: res, types: map[resourcev3.Type]string{}, cache: &cachev3.Snapshot{}}
+	if err := s.fill(); err != nil {
 		return nil, fmt.Errorf("making a snapshot: %w", err)
 	}
-	c, err := cachev3.NewSnapshot(version, map[resourcev3.Type][]types.Resource{
-		resourcev3.ListenerType: resourceList(res.Listeners),
-		resourcev3.RouteType:    resourceList(res.Routes),
-		resourcev3.ClusterType:  resourceList(res.Clusters),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making a snapshot: %w", err)
-	}
-	if err := c.Consistent(); err != nil {
+	if err := s.cache.Consistent(); err != nil {
 		return nil, fmt.Errorf("making a snapshot: %w", err)
 	}
 	// Made here and not when the first Envoy asks, so that a fault in it is
 	// found before the snapshot is taken.
-	if err := c.ConstructVersionMap(); err != nil {
+	if err := s.cache.ConstructVersionMap(); err != nil {
 		return nil, fmt.Errorf("making a snapshot: %w", err)
 	}
-	return &Snapshot{version: version, resources: res, cache: c}, nil
+	return s, nil
+}
+
+// fill puts the resources into the cache's form, each type with a version of
+// its own: an Envoy's word on a response is then about just what was in it.
+func (s *Snapshot) fill() error {
+	all := sha256.New()
+	for _, one := range []struct {
+		typeURL resourcev3.Type
+		in      types.ResponseType
+		list    []types.Resource
+	}{
+		{resourcev3.ListenerType, types.Listener, resourceList(s.resources.Listeners)},
+		{resourcev3.RouteType, types.Route, resourceList(s.resources.Routes)},
+		{resourcev3.ClusterType, types.Cluster, resourceList(s.resources.Clusters)},
+	} {
+		version, err := contentVersion(one.list)
+		if err != nil {
+			return fmt.Errorf("hashing %s: %w", one.typeURL, err)
+		}
+		s.types[one.typeURL] = version
+		s.cache.Resources[one.in] = cachev3.NewResources(version, one.list)
+		all.Write([]byte(version))
+	}
+	s.version = shortHash(all)
+	return nil
 }
 
 // Version is a hash of the content: equal for equal resources, in any process.
@@ -60,31 +78,19 @@ func resourceList[T types.Resource](in []T) []types.Resource {
 	return out
 }
 
-func contentVersion(res *translate.Resources) (string, error) {
+// contentVersion hashes each message with its length before it, so that no two
+// lists give the same bytes.
+func contentVersion(list []types.Resource) (string, error) {
 	h := sha256.New()
-	if err := hashAll(h, "listener", res.Listeners); err != nil {
-		return "", err
-	}
-	if err := hashAll(h, "route", res.Routes); err != nil {
-		return "", err
-	}
-	if err := hashAll(h, "cluster", res.Clusters); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
-}
-
-// hashAll writes each message with its kind and length before it, so that no
-// two lists give the same bytes.
-func hashAll[T proto.Message](h hash.Hash, kind string, messages []T) error {
-	for _, m := range messages {
+	for _, m := range list {
 		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 		if err != nil {
-			return fmt.Errorf("hashing a %s: %w", kind, err)
+			return "", err
 		}
-		h.Write([]byte(kind))
 		h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(raw))))
 		h.Write(raw)
 	}
-	return nil
+	return shortHash(h), nil
 }
+
+func shortHash(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil))[:16] }

@@ -58,7 +58,8 @@ func commonFields(routes []model.Route) map[string]any {
 		"ms":         opDurationMS.String(),
 		"traceId":    "%TRACE_ID%",
 		"requestId":  "%REQ(X-REQUEST-ID)%",
-		"method":     "%REQ(:METHOD)%",
+		// HTTP/2 bounds a method by the size of all headers only.
+		"method": "%REQ(:METHOD):20%",
 	}
 	for name, ops := range extraFields(routes) {
 		var sources []operator

@@ -59,6 +59,8 @@ var credentialHeaders = []string{
 	"proxy-authorization",
 	"x-glidepath-authorization",
 	"x-glidepath-on-behalf-of",
+	// Not a credential: Envoy has answered it, and a backend would again.
+	"expect",
 	// Not a credential: Envoy's word for the caller's address.
 	"x-envoy-external-address",
 }

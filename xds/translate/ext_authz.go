@@ -40,7 +40,10 @@ func extAuthz(e *model.Edge) *extauthzv3.ExtAuthz {
 		// which operation it is about.
 		ClearRouteCache:   false,
 		ValidateMutations: true,
-		AllowedHeaders:    &matcherv3.ListStringMatcher{Patterns: allowed},
+		// Each header apart and as it is: joined ones would be made UTF-8, and
+		// what was decided would not be what was sent.
+		EncodeRawHeaders: true,
+		AllowedHeaders:   &matcherv3.ListStringMatcher{Patterns: allowed},
 	}
 }
 

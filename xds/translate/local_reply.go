@@ -26,6 +26,8 @@ func localReplies(p *packer, replies []model.Reply) *hcmv3.LocalReplyConfig {
 		byStatus[r.Status] = r
 		mappers = append(mappers, mapper(p, status(accesslogv3.ComparisonFilter_EQ, r.Status), r))
 	}
+	// A transfer coding that Envoy does not know is the caller's mistake.
+	mappers = append(mappers, mapper(p, status(accesslogv3.ComparisonFilter_EQ, 501), byStatus[model.StatusOtherRequest]))
 	// What is left has a status that callers were not told of, such as the
 	// 403 to an attempt to upgrade the connection.
 	mappers = append(mappers,

@@ -43,12 +43,14 @@ func ended() *accesslogv3.AccessLogFilter {
 	}}
 }
 
-// unanswered is true when no status was ever sent.
-func unanswered() *accesslogv3.AccessLogFilter {
-	return status(accesslogv3.ComparisonFilter_EQ, 0)
-}
+// unanswered is true when no status was ever sent. An interim one, such as the
+// 100 that invites a body, is no answer.
+func unanswered() *accesslogv3.AccessLogFilter { return statusBelow(firstFinal) }
 
-func answered() *accesslogv3.AccessLogFilter { return statusFrom(100) }
+func answered() *accesslogv3.AccessLogFilter { return statusFrom(firstFinal) }
+
+// firstFinal is the lowest status of a final answer (RFC 9110, section 15).
+const firstFinal = 200
 
 func statusFrom(code uint32) *accesslogv3.AccessLogFilter {
 	return status(accesslogv3.ComparisonFilter_GE, code)
