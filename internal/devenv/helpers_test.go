@@ -19,7 +19,7 @@ func unmarshal(data []byte, into any) error { return json.Unmarshal(data, into) 
 // shortDir is a temporary folder whose path is short enough for sockets, whatever the test's name.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "gp-") //nolint:usetesting // t.TempDir has the test's name in its path
+	dir, err := os.MkdirTemp("", "gp-")
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
