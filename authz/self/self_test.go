@@ -71,11 +71,13 @@ func TestWhoamiAnswersWhatTheIdentitySays(t *testing.T) {
 		want string
 	}{
 		"a delegate for a person": {
-			identity.Who{Groups: []string{"a", "b"}, Kind: "user", Delegate: true, Audiences: []string{"x"}}, "ana",
+			identity.Who{Groups: []string{"a", "b"}, Kind: "user", Delegate: true, Audiences: []string{"x"}},
+			"ana",
 			`{"audiences":["x"],"delegate":true,"groups":["a","b"],"kind":"user","onBehalfOf":"ana","username":"tower"}`,
 		},
 		"nobody in particular, without nulls": {
-			identity.Who{Kind: "serviceAccount"}, "",
+			identity.Who{Kind: "serviceAccount"},
+			"",
 			`{"audiences":[],"groups":[],"kind":"serviceAccount","username":"tower"}`,
 		},
 	} {
