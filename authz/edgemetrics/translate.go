@@ -48,10 +48,11 @@ func requestCounters(f *dto.MetricFamily) ([]prometheus.Metric, error) {
 	return out, nil
 }
 
-// code names the status of a call whose caller left before an answer: Envoy
-// says 0, the API and its audit lines 499.
+// code names the status of a call. For one whose caller left before an answer
+// Envoy says 0, or the interim status that it had sent; the API and its audit
+// lines say 499.
 func code(envoy string) string {
-	if envoy == "0" || envoy == "" {
+	if len(envoy) != 3 || envoy[0] == '1' {
 		return "499"
 	}
 	return envoy

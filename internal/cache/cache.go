@@ -44,6 +44,9 @@ type Config[T any] struct {
 	LocalBytes int64
 	// FillTime is how long one read may take, at most MaxFillTime.
 	FillTime time.Duration
+	// ShareTime is how long this process waits for a read that another replica
+	// is said to be at, before it reads for itself. At most FillTime.
+	ShareTime time.Duration
 	// Flights is how many keys may be read at once, here or by another replica
 	// that is waited for.
 	Flights int
@@ -64,6 +67,9 @@ func (cfg Config[T]) validate() error {
 	}
 	if cfg.FillTime <= 0 || cfg.FillTime > MaxFillTime {
 		faults = append(faults, fmt.Errorf("a read may take up to %s, not %s", MaxFillTime, cfg.FillTime))
+	}
+	if cfg.ShareTime <= 0 || cfg.ShareTime > cfg.FillTime {
+		faults = append(faults, fmt.Errorf("another's read is waited for up to %s, not %s", cfg.FillTime, cfg.ShareTime))
 	}
 	return errors.Join(faults...)
 }

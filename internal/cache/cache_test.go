@@ -54,7 +54,7 @@ func testKeys(t testing.TB, b byte) seal.Keys {
 func newCache(t testing.TB, r *Redis, change ...func(*Config[string])) *Cache[string] {
 	t.Helper()
 	cfg := Config[string]{
-		Name: "test", Codec: text{}, Seal: testKeys(t, 'k'), LocalBytes: 1 << 20, FillTime: 20 * time.Second,
+		Name: "test", Codec: text{}, Seal: testKeys(t, 'k'), LocalBytes: 1 << 20, FillTime: 20 * time.Second, ShareTime: 20 * time.Second,
 		Flights: 100, Metrics: prometheus.NewRegistry(), Redis: r,
 	}
 	for _, c := range change {
@@ -134,12 +134,14 @@ func TestACacheNeedsItsBounds(t *testing.T) {
 		"no flights":         func(c *Config[string]) { c.Flights = 0 },
 		"no time":            func(c *Config[string]) { c.FillTime = 0 },
 		"too much time":      func(c *Config[string]) { c.FillTime = MaxFillTime + 1 },
+		"no time to share":   func(c *Config[string]) { c.ShareTime = 0 },
+		"more than to read":  func(c *Config[string]) { c.ShareTime = 2 },
 		"no key":             func(c *Config[string]) { c.Seal = seal.Keys{} },
 		"metrics used twice": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			reg := prometheus.NewRegistry()
-			cfg := Config[string]{Name: "test", Codec: text{}, Seal: testKeys(t, 'k'), LocalBytes: 1, FillTime: 1, Flights: 1, Metrics: reg}
+			cfg := Config[string]{Name: "test", Codec: text{}, Seal: testKeys(t, 'k'), LocalBytes: 1, FillTime: 1, ShareTime: 1, Flights: 1, Metrics: reg}
 			if change == nil {
 				if _, err := newMetrics(reg, "test"); err != nil {
 					t.Fatal(err)

@@ -3,12 +3,14 @@ package cache
 import (
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 
 	"hangar.io/glidepath/internal/devenv/devtest"
 )
@@ -157,6 +159,31 @@ func TestARedisThatMayNotBeWrittenToIsNotUsed(t *testing.T) {
 		f, err := r.acquire(t.Context(), valueKey, time.Hour, "")
 		return err == nil && f.sealed != nil
 	})
+}
+
+func TestAClusterIsARedisToo(t *testing.T) {
+	real := devtest.Redis(t, "cluster-enabled yes",
+		"user cache on >secret ~glidepath:1:test:* -@all +evalsha +eval +time +getrange +get +set +del +pttl +pexpire +cluster")
+	o, err := redis.ParseURL(real.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := redis.NewClient(o)
+	defer admin.Close()
+	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the cluster to be one", func() bool {
+		info, err := admin.ClusterInfo(t.Context()).Result()
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
+	// A second address makes it a cluster's; here it is the first one's.
+	url := as(t, real.URL, "cache", "secret") + "?addr=" + o.Addr
+	s := &source{value: "v"}
+	expect(t, newCache(t, openRedis(t, url)), "k", time.Hour, s, "v")
+	stored(t, admin, valueKey)
+	expect(t, newCache(t, openRedis(t, url)), "k", time.Hour, s, "v")
+	s.expectReads(t, 1)
 }
 
 func TestAServerThatIsNoRedisIsNotUsed(t *testing.T) {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -15,13 +16,22 @@ const (
 	lastLook  = 100 * time.Millisecond
 )
 
+// errWaitedEnough ends the waiting for a read that other replicas claim to be at.
+var errWaitedEnough = errors.New("no replica's read has come to an end")
+
 // share gets the value with the other replicas: what one of them read, or, if
-// none of them is at it, by reading it for all.
+// none of them is at it, by reading it for all. That another is at it is only
+// Redis's word, which anyone who can write there can give: after ShareTime this
+// process reads for itself.
 func (f *flight[T]) share(ctx context.Context, r *Redis) {
 	started, unreadable := time.Now(), ""
 	for look := firstLook; ; look = min(2*look, lastLook) {
 		// A value is as good as one that was there when this began.
 		before := time.Now()
+		if before.Sub(started) > f.cache.cfg.ShareTime {
+			f.alone(ctx, errWaitedEnough)
+			return
+		}
 		found, err := r.acquire(ctx, f.cache.vault.key(f.key), f.maxAge+before.Sub(started), unreadable)
 		switch {
 		case err != nil:

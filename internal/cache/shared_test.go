@@ -149,6 +149,7 @@ func TestWhatDoesNotOpenCountsAsAbsent(t *testing.T) {
 			"a true value of another key":          set(other),
 			"a value sealed with another key":      set(forge(t, testKeys(t, 'x'), "cache test", stamp(0), "text:forged")),
 			"a value sealed for another purpose":   set(forge(t, testKeys(t, 'k'), "cache other", stamp(0), "text:forged")),
+			"a value sealed by us and of later":    set(forge(t, testKeys(t, 'k'), "cache test", stamp(time.Hour), "text:of later")),
 			"a value sealed by us of another form": set(forge(t, testKeys(t, 'k'), "cache test", stamp(0), "other:form")),
 			"a value sealed by us and not packed":  set(forgeRaw(t, testKeys(t, 'k'), "cache test", stamp(0), []byte("\xff\xff\xff\xff\xff"))),
 			"a list":                               func() error { return client.RPush(ctx, valueKey, "x").Err() },

@@ -82,7 +82,8 @@ func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, re
 	}
 	lists, err := cache.New(cache.Config[*snapshot]{
 		Name: backend, Codec: codec{}, Seal: keys, LocalBytes: cfg.CacheBytes, FillTime: cfg.ListTime,
-		Flights: maxFlights, Metrics: reg, Redis: redis,
+		ShareTime: min(cfg.Wait/2, cfg.ListTime), // the other half is for a read of its own
+		Flights:   maxFlights, Metrics: reg, Redis: redis,
 	})
 	if err != nil {
 		return nil, err
