@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -92,7 +93,7 @@ func (a *fakeAuthz) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.
 	a.checks = append(a.checks, r)
 	a.mu.Unlock()
 	op := r.GetAttributes().GetContextExtensions()["op"]
-	token := r.GetAttributes().GetRequest().GetHttp().GetHeaders()["authorization"]
+	token := strings.Join(told(r)["authorization"], ",")
 	switch {
 	case token == tokenHang:
 		<-ctx.Done()
@@ -115,6 +116,15 @@ func (a *fakeAuthz) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.
 			Headers: []*corev3.HeaderValueOption{header("x-glidepath-identity", identity)},
 		}},
 	}, nil
+}
+
+// told gives the headers that authz was told of a call.
+func told(r *authv3.CheckRequest) map[string][]string {
+	out := map[string][]string{}
+	for _, h := range r.GetAttributes().GetRequest().GetHttp().GetHeaderMap().GetHeaders() {
+		out[h.GetKey()] = append(out[h.GetKey()], string(h.GetRawValue()))
+	}
+	return out
 }
 
 func deny(code typev3.StatusCode, rule, body string, extra ...string) *authv3.CheckResponse {
