@@ -283,6 +283,8 @@ func TestReadsShareAnIdentityForHalfItsLifeAndOnlyWithTheirLikes(t *testing.T) {
 		}
 		other("another app", get("listLive", "/v1/apps/other/live", ""))
 		other("another operation", get("streamLiveRuns", "/v1/apps/shop/live/stream", ""))
+		c.namespace = &namespaces.Namespace{Name: "app-shop-cicd", UID: "uid-of-shop"}
+		other("another app of the same namespace", get("listLive", "/v1/apps/third/live", ""))
 		c.namespace = &namespaces.Namespace{Name: "infra-shop-cicd", UID: "uid-of-shop"}
 		other("another namespace", get("listLive", path, ""))
 		c.namespace = &namespaces.Namespace{Name: "app-shop-cicd", UID: "another"}
