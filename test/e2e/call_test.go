@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -71,13 +70,6 @@ func header(name, value string) change {
 }
 
 func onBehalfOf(person string) change { return header("X-Glidepath-On-Behalf-Of", person) }
-
-func body(contentType, text string) change {
-	return func(r *http.Request) {
-		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
-		r.Header.Set("Content-Type", contentType)
-	}
-}
 
 // get calls the shared gateway.
 func get(t *testing.T, path string, changes ...change) answer {
