@@ -21,21 +21,36 @@ import (
 
 // here is a gateway of this test's own: another folder and port than those of `make up`.
 type here struct {
-	program, dir string
-	port         int
+	dir  string
+	port int
 }
 
-func build(t *testing.T) here {
+// program is built once for all tests.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "gp-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "glidepath-dev")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+func newHere(t *testing.T) here {
 	t.Helper()
 	port, err := ports.Reserve()
 	must(t, err)
 	t.Cleanup(port.Release)
-	h := here{program: filepath.Join(t.TempDir(), "glidepath-dev"), dir: t.ArtifactDir(), port: port.Number}
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", h.program, ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return h
+	return here{dir: t.ArtifactDir(), port: port.Number}
 }
 
 // run runs a command of the program and returns what it prints.
@@ -45,7 +60,7 @@ func (h here) run(t *testing.T, args ...string) (string, error) {
 	if args[0] == "up" {
 		args = append(args, fmt.Sprintf("--port=%d", h.port))
 	}
-	out, err := exec.CommandContext(t.Context(), h.program, args...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
 	t.Logf("%s:\n%s", args[0], out)
 	return string(out), err
 }
@@ -132,9 +147,9 @@ func status(t *testing.T, url, token string) int {
 
 // TestTheLifeOfAGateway goes through it in order: each step takes seconds, a start of its own would take many.
 func TestTheLifeOfAGateway(t *testing.T) {
-	h := build(t)
+	h := newHere(t)
 	t.Cleanup(func() { // t.Context has ended
-		_ = exec.Command(h.program, "down", "--dir="+h.dir).Run()
+		_ = exec.Command(program, "down", "--dir="+h.dir).Run()
 	})
 	out, err := h.run(t, "up")
 	must(t, err)
@@ -273,7 +288,7 @@ func stopped(t *testing.T, h here) {
 }
 
 func TestAPortThatIsTakenIsOneSentence(t *testing.T) {
-	h := build(t)
+	h := newHere(t)
 	server := &http.Server{Addr: ports.Loopback(h.port), ReadHeaderTimeout: time.Second}
 	listening := make(chan error, 1)
 	go func() { listening <- server.ListenAndServe() }()
