@@ -33,10 +33,12 @@ status: $(DEV) ## Say what runs where
 test: ## Every check there is; prints what each suite took
 	@$(MAKE) --no-print-directory --keep-going suites
 
-suites: suite-fmt suite-lint suite-generate suite-rules suite-unit suite-e2e
-suite-%:
+SUITES := $(addprefix suite-,fmt lint generate rules unit e2e)
+suites: $(SUITES)
+# A static pattern: make looks for no implicit rule of a phony target, and would do nothing.
+$(SUITES): suite-%:
 	@$(SUITE) $* $(MAKE) --no-print-directory check-$*
-.PHONY: suites suite-fmt suite-lint suite-generate suite-rules suite-unit suite-e2e
+.PHONY: suites $(SUITES)
 
 check-fmt: linter
 	@$(GLIDEPATH_TOOLS)/golangci-lint fmt --diff
