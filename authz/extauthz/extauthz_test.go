@@ -519,8 +519,26 @@ func TestWhateverBreaksRefusesTheCall(t *testing.T) {
 					t.Errorf("%s: got %v", op, resp)
 				}
 			}
+			if n := counter(t, e.reg, "glidepath_authz_panics_total"); (n > 0) != (name == "a panic") {
+				t.Errorf("%v panics", n)
+			}
 		})
 	}
+}
+
+func counter(t *testing.T, reg *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
 }
 
 func TestTheMetricsOfChecks(t *testing.T) {
