@@ -19,13 +19,13 @@ func (s *Simulator) movePipelineRun(ctx context.Context, object *unstructured.Un
 	if err := life.Decode(object, run); err != nil {
 		return time.Time{}, err
 	}
+	now := s.cfg.Clock.Now()
+	if run.Status.Conditions.Done() {
+		return s.retire(ctx, object, run.Status.CompletionTime, now)
+	}
 	children, tasks, err := s.tasksOf(object)
 	if err != nil {
 		return time.Time{}, err
-	}
-	now := s.cfg.Clock.Now()
-	if run.Status.Conditions.Done() {
-		return s.retire(ctx, object, run.Status.CompletionTime, now, children...)
 	}
 	word, act, due := s.rules.Person(run, tasks, now)
 	if act {
@@ -97,8 +97,8 @@ func (s *Simulator) carryOut(ctx context.Context, run *unstructured.Unstructured
 	return nil
 }
 
-// createTask creates a TaskRun, unless an earlier attempt at the same move has. One of a former run with the same name
-// goes first.
+// createTask creates a TaskRun, unless an earlier attempt at the same move has. One of a former run with the same name is
+// an orphan, and soon out of the way.
 func (s *Simulator) createTask(ctx context.Context, run *unstructured.Unstructured, task *life.TaskRun) error {
 	object, err := life.Encode(task)
 	if err != nil {
@@ -119,10 +119,7 @@ func (s *Simulator) createTask(ctx context.Context, run *unstructured.Unstructur
 		return nil
 	}
 	if owner(held) == nil {
-		return fmt.Errorf("TaskRun %s is nobody's and in the way", task.Name)
-	}
-	if err := s.delete(ctx, held); err != nil {
-		return err
+		return fmt.Errorf("TaskRun %s is not the run's and in the way", task.Name)
 	}
 	return fmt.Errorf("TaskRun %s of a former run is in the way: %w", task.Name, errStale)
 }

@@ -92,7 +92,6 @@ type Simulator struct {
 	cfg    Config
 	rules  life.Rules
 	client dynamic.Interface
-	close  func()
 	cache  *cache
 	queue  queue
 }
@@ -105,24 +104,19 @@ func New(cfg Config) (*Simulator, error) {
 	unlimited := rest.CopyConfig(cfg.REST)
 	unlimited.QPS = -1 // bounded by the workers
 	unlimited.UserAgent = "glidepath-simulator"
-	transport, err := rest.HTTPClientFor(unlimited)
+	client, err := dynamic.NewForConfig(unlimited)
 	if err != nil {
 		return nil, fmt.Errorf("simulator: %w", err)
 	}
-	client, err := dynamic.NewForConfigAndClient(unlimited, transport)
-	if err != nil {
-		return nil, fmt.Errorf("simulator: %w", err)
-	}
-	return newSimulator(cfg, client, transport.CloseIdleConnections), nil
+	return newSimulator(cfg, client), nil
 }
 
-func newSimulator(cfg Config, client dynamic.Interface, closeClient func()) *Simulator {
+func newSimulator(cfg Config, client dynamic.Interface) *Simulator {
 	cfg = cfg.withDefaults()
 	s := &Simulator{
 		cfg:    cfg,
 		rules:  life.Rules{Seed: cfg.Seed, Catalog: life.SampleCatalog(), Pace: cfg.Pace},
 		client: client,
-		close:  closeClient,
 		queue:  newQueue(cfg.Clock),
 	}
 	s.cache = newCache(client, cfg.Namespaces, s.queue, s.cfg.Logger)
@@ -131,7 +125,6 @@ func newSimulator(cfg Config, client dynamic.Interface, closeClient func()) *Sim
 
 // Run works until ctx ends and returns when all it started has ended: nil then, an error if it could not begin.
 func (s *Simulator) Run(ctx context.Context) error {
-	defer s.close()
 	defer s.queue.ShutDown()
 	if err := s.probe(ctx); err != nil {
 		return fmt.Errorf("simulator: %w", err)

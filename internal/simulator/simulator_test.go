@@ -3,7 +3,6 @@ package simulator_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -159,6 +158,8 @@ type counter struct {
 	count   *atomic.Int64
 }
 
+func (counter) Enabled(context.Context, slog.Level) bool { return true }
+
 func (c counter) Handle(_ context.Context, record slog.Record) error {
 	if record.Message == c.message {
 		c.count.Add(1)
@@ -166,13 +167,39 @@ func (c counter) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
+func TestATaskRunThatOnlySaysItBelongsDoesNot(t *testing.T) {
+	t.Parallel()
+	w := watchNamespace(t, "app-impostor-cicd")
+	object, err := life.Encode(&life.TaskRun{
+		TypeMeta: metav1.TypeMeta{APIVersion: life.APIVersion, Kind: life.KindTaskRun},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "impostor", Namespace: w.namespace,
+			Labels: map[string]string{life.LabelPipelineRun: "build-true", life.LabelPipelineTask: "compile"},
+		},
+		Spec: life.TaskRunSpec{TaskRef: life.ClusterRef("task", "lint")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.Resource(taskRuns()).Namespace(w.namespace).Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	simulate(t, w.namespace, nil)
+	w.ask(life.Sample{Name: "build-true", Pipeline: life.PipelineBuild})
+	for _, ref := range w.waitRun("build-true", "Succeeded").Status.ChildReferences {
+		if ref.Name == "impostor" {
+			t.Error("the impostor counts as the run's compile")
+		}
+	}
+	w.waitTask("build-true-compile", "Succeeded")
+}
+
 func TestWhoElseWritesIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	w := watchNamespace(t, "app-writers-cicd")
 	var conflicts atomic.Int64
 	simulate(t, w.namespace, func(c *simulator.Config) {
-		debug := slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelDebug})
-		c.Logger = slog.New(counter{Handler: debug, message: "object moved meanwhile, trying again", count: &conflicts})
+		c.Logger = slog.New(counter{Handler: slog.DiscardHandler, message: "object moved meanwhile, trying again", count: &conflicts})
 	})
 	w.ask(life.Sample{Name: "image-busy", Pipeline: life.PipelineImage})
 	const writes = 100

@@ -63,20 +63,13 @@ func (s *Simulator) orphan(ctx context.Context, task *unstructured.Unstructured,
 	return run.GetUID() != ref.UID, nil
 }
 
-// retire deletes what has been finished for long enough, its children first so that none is left without an owner.
-func (s *Simulator) retire(
-	ctx context.Context, object *unstructured.Unstructured, finished *metav1.Time, now time.Time, children ...*unstructured.Unstructured,
-) (next time.Time, err error) {
+// retire deletes what has been finished for long enough. The TaskRuns of a PipelineRun follow as orphans.
+func (s *Simulator) retire(ctx context.Context, object *unstructured.Unstructured, finished *metav1.Time, now time.Time) (next time.Time, err error) {
 	if finished == nil {
 		return time.Time{}, nil // somebody else's way of writing a status
 	}
 	if due := finished.Add(s.cfg.Retention); due.After(now) {
 		return due, nil
-	}
-	for _, child := range children {
-		if err := s.delete(ctx, child); err != nil {
-			return time.Time{}, fmt.Errorf("TaskRun %s: %w", child.GetName(), err)
-		}
 	}
 	return time.Time{}, s.delete(ctx, object)
 }

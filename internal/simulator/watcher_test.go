@@ -2,7 +2,6 @@ package simulator_test
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -195,13 +194,6 @@ func (w *world) waitTask(name, reason string) *life.TaskRun {
 		return task != nil && task.Status.Conditions.Succeeded().Reason == reason
 	})
 	return task
-}
-
-// seen returns how often each reason was seen so far.
-func (w *world) seen() map[string]int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return maps.Clone(w.reasons)
 }
 
 // ask creates a PipelineRun as somebody would.

@@ -60,18 +60,21 @@ func (c counts) goingMessage() string {
 func (f *facts) condition() Condition {
 	name := f.run.Name
 	if f.timedOut() {
-		return Condition{Status: corev1.ConditionFalse, Reason: ReasonPipelineRunTimeout,
-			Message: fmt.Sprintf("PipelineRun %q failed to finish within %q", name, f.rules.pipelineTimeout(f.run))}
+		return late("PipelineRun %q failed to finish within %q", name, f.rules.pipelineTimeout(f.run))
 	}
 	if f.late && f.allDone(true) {
-		return Condition{Status: corev1.ConditionFalse, Reason: ReasonPipelineRunTimeout, Message: fmt.Sprintf(
-			"PipelineRun %q failed due to tasks failed to finish within %q", name, f.rules.tasksTimeout(f.run))}
+		return late("PipelineRun %q failed due to tasks failed to finish within %q", name, f.rules.tasksTimeout(f.run))
 	}
 	c := f.count()
 	if c.incomplete > 0 {
 		return Condition{Status: corev1.ConditionUnknown, Reason: f.goingReason(c), Message: c.goingMessage()}
 	}
 	return f.endCondition(c)
+}
+
+func late(format, name string, timeout bound) Condition {
+	message := fmt.Sprintf(format, name, timeout)
+	return Condition{Status: corev1.ConditionFalse, Reason: ReasonPipelineRunTimeout, Message: message}
 }
 
 func (f *facts) goingReason(c counts) string {

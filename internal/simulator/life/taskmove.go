@@ -77,7 +77,8 @@ func (r Rules) startAttempt(run *TaskRun, now time.Time) (changed bool, next tim
 func (r Rules) moveAttempt(run *TaskRun, now time.Time) (changed bool, next time.Time) {
 	status := &run.Status
 	if status.PodName == "" {
-		return r.createPod(run, now), now
+		r.createPod(run, now)
+		return true, now
 	}
 	current := currentStep(status.Steps)
 	if current < 0 {
@@ -96,7 +97,7 @@ func (r Rules) moveAttempt(run *TaskRun, now time.Time) (changed bool, next time
 }
 
 // createPod makes the attempt's pod, whose containers wait to be initialized.
-func (r Rules) createPod(run *TaskRun, now time.Time) bool {
+func (r Rules) createPod(run *TaskRun, now time.Time) {
 	status := &run.Status
 	spec := r.taskSpec(run)
 	if spec == nil || len(spec.Steps) == 0 {
@@ -105,7 +106,7 @@ func (r Rules) createPod(run *TaskRun, now time.Time) bool {
 			name = run.Spec.TaskRef.Target()
 		}
 		endTask(status, corev1.ConditionFalse, ReasonTaskRunResolutionFailed, fmt.Sprintf("tasks.tekton.dev %q not found", name), now)
-		return true
+		return
 	}
 	status.TaskSpec = spec
 	status.PodName = podName(run.Name, len(status.RetriesStatus))
@@ -118,7 +119,6 @@ func (r Rules) createPod(run *TaskRun, now time.Time) bool {
 		})
 	}
 	status.Conditions.set(corev1.ConditionUnknown, ReasonTaskRunPending, messageInitializing, now)
-	return true
 }
 
 // taskSpec is what the TaskRun brings along, else what the catalog has.

@@ -47,19 +47,27 @@ func TestAPipelineRunThatCouldNotBe(t *testing.T) {
 	}{
 		"stays as it is": {running(same), running(same), ""},
 		"ends":           {running(same), running(ended), ""},
-		"ends without running": {&life.PipelineRun{}, running(ended),
-			`reason "Succeeded" follows ""`},
+		"ends without running": {
+			&life.PipelineRun{}, running(ended),
+			`reason "Succeeded" follows ""`,
+		},
 		"succeeds with False": {running(same), running(func(s *life.PipelineRunStatus) {
 			ended(s)
 			s.Conditions = condition(corev1.ConditionFalse, "Succeeded")
 		}), "want True"},
-		"changes after its end": {running(ended), running(func(s *life.PipelineRunStatus) { ended(s); s.CompletionTime = at(10) }),
-			"changed after the end"},
+		"changes after its end": {
+			running(ended), running(func(s *life.PipelineRunStatus) { ended(s); s.CompletionTime = at(10) }),
+			"changed after the end",
+		},
 		"goes on after its end": {running(ended), running(same), `reason "Running" follows "Succeeded"`},
-		"ends at no time": {running(same), running(func(s *life.PipelineRunStatus) { ended(s); s.CompletionTime = nil }),
-			"ended is true but completionTime"},
-		"is complete before its end": {running(same), running(func(s *life.PipelineRunStatus) { s.CompletionTime = at(3) }),
-			"ended is false but completionTime"},
+		"ends at no time": {
+			running(same), running(func(s *life.PipelineRunStatus) { ended(s); s.CompletionTime = nil }),
+			"ended is true but completionTime",
+		},
+		"is complete before its end": {
+			running(same), running(func(s *life.PipelineRunStatus) { s.CompletionTime = at(3) }),
+			"ended is false but completionTime",
+		},
 		"ends unstarted":          {running(same), running(func(s *life.PipelineRunStatus) { ended(s); s.StartTime = nil }), "without a startTime"},
 		"starts before it exists": {running(same), running(func(s *life.PipelineRunStatus) { s.StartTime = at(0) }), "before its creation"},
 		"ends before it starts":   {running(same), running(func(s *life.PipelineRunStatus) { ended(s); s.StartTime = at(11) }), "before its start"},
