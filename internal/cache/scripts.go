@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	// minLife is how long a value stays at least, for those who waited for it,
 	// however long its reading took.
 	minLife = time.Second
+	// maxMicroseconds is what a time.Duration holds.
+	maxMicroseconds = int64(math.MaxInt64 / time.Microsecond)
 )
 
 var (
@@ -58,7 +61,11 @@ func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, u
 	if err != nil {
 		return found{}, err
 	}
-	return parseFound(reply, held)
+	f, err := parseFound(reply, held)
+	if err == nil && f.age > maxAge {
+		return found{}, fmt.Errorf("asking redis: a value that is %s old", f.age)
+	}
+	return f, err
 }
 
 func parseFound(reply any, held string) (found, error) {
@@ -70,7 +77,7 @@ func parseFound(reply any, held string) (found, error) {
 	stamp, ok2 := fields[1].(string)
 	age, ok3 := fields[2].(int64)
 	sealed, ok4 := fields[3].(string)
-	if !ok1 || !ok2 || !ok3 || !ok4 {
+	if !ok1 || !ok2 || !ok3 || !ok4 || age < 0 || age > maxMicroseconds {
 		return found{}, errors.New("asking redis: a reply of other types")
 	}
 	switch what {

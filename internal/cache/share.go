@@ -16,6 +16,12 @@ const (
 	lastLook  = 100 * time.Millisecond
 )
 
+// maxUnreadable is how many values that do not open are looked at in one call.
+// One is enough, unless somebody keeps putting others there.
+const maxUnreadable = 3
+
+var errUnreadable = errors.New("one value after another does not open")
+
 // errWaitedEnough ends the waiting for a read that other replicas claim to be at.
 var errWaitedEnough = errors.New("no replica's read has come to an end")
 
@@ -24,7 +30,7 @@ var errWaitedEnough = errors.New("no replica's read has come to an end")
 // Redis's word, which anyone who can write there can give: after ShareTime this
 // process reads for itself.
 func (f *flight[T]) share(ctx context.Context, r *Redis) {
-	started, unreadable := time.Now(), ""
+	started, unreadable, faults := time.Now(), "", 0
 	for look := firstLook; ; look = min(2*look, lastLook) {
 		// A value is as good as one that was there when this began.
 		before := time.Now()
@@ -43,6 +49,10 @@ func (f *flight[T]) share(ctx context.Context, r *Redis) {
 		case found.sealed != nil:
 			if f.take(ctx, found, before) {
 				f.land()
+				return
+			}
+			if faults++; faults == maxUnreadable {
+				f.alone(ctx, errUnreadable)
 				return
 			}
 			unreadable, look = found.stamp, 0

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
@@ -296,6 +297,31 @@ func TestALockIsGivenUpWhenNothingCameOfIt(t *testing.T) {
 			t.Errorf("the locks ended by themselves, after %s", took)
 		}
 	})
+}
+
+// TestAServerThatLiesAboutAgeIsNotBelieved: a call ends, whatever a server that
+// passes for Redis says.
+func TestAServerThatLiesAboutAgeIsNotBelieved(t *testing.T) {
+	for _, age := range []int64{-1, 1 + time.Hour.Microseconds(), 1 << 62} {
+		m := startMini(t)
+		r := m.open(t)
+		m.Server().SetPreHook(func(p *server.Peer, cmd string, _ ...string) bool {
+			if cmd != "EVALSHA" {
+				return false
+			}
+			p.WriteLen(4)
+			p.WriteBulk("value")
+			p.WriteBulk("0000000000000000")
+			p.WriteRaw(fmt.Sprintf(":%d\r\n", age))
+			p.WriteBulk("sealed")
+			return true
+		})
+		if f, err := r.acquire(t.Context(), valueKey, time.Hour, ""); err == nil {
+			t.Errorf("a value that is %d us old is taken: %+v", age, f)
+		}
+		expect(t, newCache(t, r), "k", time.Hour, &source{value: "v"}, "v")
+		m.Server().SetPreHook(nil) // the probe is not what is tested
+	}
 }
 
 func TestARunOfUnreadableRepliesIsAnError(t *testing.T) {

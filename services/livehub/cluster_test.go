@@ -30,7 +30,7 @@ type cluster struct {
 	moments map[string][]object // what continue tokens stand for
 	asked   []string            // resource, or namespace/resource, of each list; not of further pages
 	fault   http.HandlerFunc    // answers instead
-	arrived chan struct{}       // gets a value with each request
+	arrived chan struct{}       // gets a value with each request, while it has room
 }
 
 type object struct {
@@ -40,7 +40,7 @@ type object struct {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	c := &cluster{t: t, keys: newKeys(t), objects: map[string][]object{}, moments: map[string][]object{}, arrived: make(chan struct{}, 1<<16)}
+	c := &cluster{t: t, keys: newKeys(t), objects: map[string][]object{}, moments: map[string][]object{}, arrived: make(chan struct{}, 1<<10)}
 	c.Server = httptest.NewServer(c)
 	t.Cleanup(c.Close)
 	return c
@@ -104,7 +104,10 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	fault := c.fault
 	c.mu.Unlock()
-	c.arrived <- struct{}{}
+	select {
+	case c.arrived <- struct{}{}:
+	default:
+	}
 	if fault != nil {
 		fault(w, r)
 		return
