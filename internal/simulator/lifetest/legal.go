@@ -59,8 +59,8 @@ func taskRunStates() map[string][]string {
 	}
 }
 
-// PipelineRun returns what is wrong with a PipelineRun that was before and is after. They need not be neighbours of each
-// other in time only as far as their reasons are in the table; before may be the zero PipelineRun.
+// PipelineRun returns what is wrong with a PipelineRun that was before and, one write later, is after. For the first that
+// is known of it, before is the zero PipelineRun.
 func PipelineRun(before, after *life.PipelineRun) error {
 	b, a := before.Status, after.Status
 	return errors.Join(
