@@ -1,0 +1,74 @@
+package extauthz_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"hangar.io/glidepath/api"
+)
+
+// Requests that other authorizers were broken with, each as a call of our own
+// operations. None of them carries a token that counts.
+func TestTheSharedCheckRequestsAreAllRefused(t *testing.T) {
+	cases := os.Getenv("GLIDEPATH_CASES")
+	if cases == "" {
+		t.Skip("GLIDEPATH_CASES names no folder of shared cases")
+	}
+	e, s := newStack(t)
+	s.AcceptUser("VALID", "tower")
+	for _, file := range []string{"ext-authz-checkrequests-composed.json", "ext-authz-checkrequests-opa.json"} {
+		raw, err := os.ReadFile(filepath.Join(cases, "http", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var requests []struct {
+			Name, Source string
+			CheckRequest json.RawMessage `json:"check_request"`
+		}
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(string(raw), "/api/v1/runs", "/v1/live")), &requests); err != nil {
+			t.Fatal(err)
+		}
+		if len(requests) == 0 {
+			t.Fatalf("%s holds no request", file)
+		}
+		for _, r := range requests {
+			for _, op := range append([]string{"", "_unmatched"}, ids()...) {
+				req := &authv3.CheckRequest{}
+				if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(r.CheckRequest, req); err != nil {
+					t.Logf("%s%s: not a request that Envoy could send: %v", r.Name, r.Source, err)
+					break
+				}
+				if op != "" {
+					if req.Attributes == nil {
+						req.Attributes = &authv3.AttributeContext{}
+					}
+					if req.Attributes.ContextExtensions == nil {
+						req.Attributes.ContextExtensions = map[string]string{}
+					}
+					req.Attributes.ContextExtensions["op"] = op
+				}
+				if resp := e.check(t, req); resp.GetStatus().GetCode() == 0 || resp.GetOkResponse() != nil || bodyOf(t, resp).Rule == "" {
+					t.Errorf("%s%s as %q: %v", r.Name, r.Source, op, resp)
+				}
+			}
+		}
+	}
+	// The way in that all of them lack is open.
+	if resp := e.check(t, request("listLiveRuns", "GET", "/v1/live", map[string]string{"authorization": "Bearer VALID"})); resp.GetOkResponse() == nil {
+		t.Errorf("a sound request is refused: %v", resp)
+	}
+}
+
+func ids() []string {
+	var out []string
+	for _, op := range api.Operations() {
+		out = append(out, op.ID)
+	}
+	return out
+}
