@@ -241,7 +241,7 @@ func TestFleetReadsTakeAnAppAndEveryCallTheNameOfAPerson(t *testing.T) {
 		return func(p api.Param) bool { return p.Name == name }
 	}
 	for _, op := range api.Operations() {
-		want := op.Scope == api.ScopeFleet || op.ID == "whoami"
+		want := op.Scope == api.ScopeFleet
 		if got := slices.ContainsFunc(op.QueryParams, named("app")); got != want {
 			t.Errorf("%s: has the query parameter app: %v, want %v", op.ID, got, want)
 		}

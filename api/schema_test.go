@@ -51,11 +51,6 @@ func TestSchemas(t *testing.T) {
 		"no TaskRuns":                       {"LiveTaskRunList", `{"taskRuns": []}`, true},
 		"TaskRuns that never page":          {"LiveTaskRunList", `{"taskRuns": [], "continue": "abc"}`, false},
 		"who the caller is":                 {"Identity", whoamiBody, true},
-		"what the caller may do": {
-			"Identity", strings.Replace(whoamiBody, "}", `, "app": "shop", "operations": [
-				{"op": "listLive", "tier": "T0", "allowed": true},
-				{"op": "rerunPipelineRun", "tier": "T1", "allowed": false, "rule": "GP-AUTHZ-001", "hint": "ask"}]}`, 1), true,
-		},
 		"a caller of an unknown kind":       {"Identity", strings.Replace(whoamiBody, "serviceAccount", "robot", 1), false},
 		"a caller whose groups are missing": {"Identity", strings.Replace(whoamiBody, `"groups": [],`, "", 1), false},
 		"a caller's token":                  {"Identity", strings.Replace(whoamiBody, "}", `, "token": "x"}`, 1), false},

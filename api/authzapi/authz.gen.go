@@ -91,11 +91,6 @@ func (e Tier) Valid() bool {
 	}
 }
 
-// AppName A DNS label that leaves room for `app-` and `-cicd` around it.
-//
-// Example: gate-api
-type AppName = string
-
 // Contract The operations of this API and what its answers refer to.
 //
 // Example: {"apiVersion":"0.12.0","contractVersion":1,"knownFailures":[],"operations":[{"method":"GET","op":"listRuns","path":"/v1/apps/{app}/runs","resource":"runs","scope":"app","stream":false,"tier":"T0","verb":"list","write":false}]}
@@ -151,15 +146,10 @@ type ContractOperationMethod string
 // ContractOperationScope self needs an accepted token, app a right in the app's namespace, fleet a cluster-wide right, or with `app` one in that app's namespace.
 type ContractOperationScope string
 
-// Identity Who the caller is, and with `app` what the caller may do to that app.
+// Identity Who the caller is.
 //
 // Example: {"audiences":["https://kubernetes.default.svc"],"groups":["system:serviceaccounts","system:authenticated"],"kind":"serviceAccount","username":"system:serviceaccount:team-tower:reader"}
 type Identity struct {
-	// App A DNS label that leaves room for `app-` and `-cicd` around it.
-	//
-	// Example: gate-api
-	App AppName `json:"app,omitempty"`
-
 	// Audiences The audiences for which the token was accepted.
 	Audiences []string `json:"audiences"`
 
@@ -172,14 +162,8 @@ type Identity struct {
 	// Kind A ServiceAccount, a person who signed in, or another user of the cluster.
 	Kind IdentityKind `json:"kind"`
 
-	// Namespace The app's namespace, where it exists and the caller may know.
-	Namespace string `json:"namespace,omitempty"`
-
 	// OnBehalfOf The person that this call names.
 	OnBehalfOf string `json:"onBehalfOf,omitempty"`
-
-	// Operations Every operation, and whether the caller may use it on the app.
-	Operations []OperationAccess `json:"operations,omitempty"`
 
 	// Username The name that access rules and audit lines use.
 	Username string `json:"username"`
@@ -201,26 +185,6 @@ type KnownFailure struct {
 
 	// Patterns Regular expressions, any of which gives it away.
 	Patterns []string `json:"patterns"`
-}
-
-// OperationAccess Whether the caller may use one operation.
-type OperationAccess struct {
-	// Allowed The call would be let through.
-	Allowed bool `json:"allowed"`
-
-	// Hint What would help.
-	Hint string `json:"hint,omitempty"`
-
-	// Op The name of an operation.
-	//
-	// Example: listRuns
-	Op OperationID `json:"op"`
-
-	// Rule The rule that would refuse it.
-	Rule string `json:"rule,omitempty"`
-
-	// Tier T0 reads, T1 acts on a run, T2 proposes a change that a person merges.
-	Tier Tier `json:"tier"`
 }
 
 // OperationID The name of an operation.
