@@ -377,7 +377,7 @@ func TestAnAppThatIsMissingOrTwo(t *testing.T) {
 	}
 }
 
-// rule: R069, R081, R123
+// rule: R081, R123
 func TestThePersonThatACallNames(t *testing.T) {
 	long := strings.Repeat("a", 256)
 	for name, tc := range map[string]struct{ token, value, read, write string }{

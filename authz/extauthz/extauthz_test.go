@@ -366,7 +366,6 @@ func TestARefusal(t *testing.T) {
 	}
 }
 
-// rule: R083
 func TestARefusalRecordsWhatIsKnownOfTheCall(t *testing.T) {
 	e := newEdge(t, refusing(problem.New(problem.AuthzDenied, ""), func(d *decision.Decision) {
 		d.Caller, d.App, d.OnBehalfOf = caller(t, "tower"), "shop", "ana"
