@@ -18,8 +18,10 @@ func FuzzQuery(f *testing.F) {
 	c := newCluster(f)
 	c.addRuns("ns/a", "ns/b")
 	c.addTasks("a", "ns/a")
-	p := newReplica(f, c, "")
+	shared := newReplica(f, c, "")
 	f.Fuzz(func(t *testing.T, query string) {
+		p := *shared
+		p.t = t
 		for path, op := range map[string]string{"/v1/live": "listLiveRuns", "/v1/live/taskruns": "listLiveTaskRuns"} {
 			r := p.request(path, claims(op))
 			r.URL.RawQuery = query
