@@ -99,7 +99,7 @@ func TestWhoamiWithoutTheFactsIsAFailureAndNoGuess(t *testing.T) {
 	}
 }
 
-// rule: R006, R038
+// rule: R006
 func TestTheContractIsServedByteForByte(t *testing.T) {
 	w := newBackend(t).call(t, "GET", "/v1/contract", "getContract", nil)
 	if w.Code != http.StatusOK || !slices.Equal(w.Body.Bytes(), api.Contract()) || w.Header().Get("Content-Type") != "application/json" {

@@ -437,14 +437,13 @@ func TestAttackABackendCannotRewriteTheAuditLine(t *testing.T) {
 	}
 }
 
-// rule: R413
 func TestAttackNoSecretIsInAProcesssArguments(t *testing.T) {
 	u, err := url.Parse(gw.Redis.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	password, _ := u.User.Password()
-	secrets := map[string]string{"the password of Redis": password, "the token of the API server's admin": gw.APIServer.Admin.BearerToken}
+	secrets := map[string]string{"the password of Redis": password}
 	for caller, token := range tokens {
 		secrets["the token of "+caller] = token
 	}
@@ -462,7 +461,7 @@ func TestAttackNoSecretIsInAProcesssArguments(t *testing.T) {
 			envoys++
 		}
 		for name, secret := range secrets {
-			if secret != "" && bytes.Contains(arguments, []byte(secret)) {
+			if bytes.Contains(arguments, []byte(secret)) {
 				t.Errorf("%s is in the arguments of a process", name)
 			}
 		}

@@ -199,7 +199,7 @@ func TestEveryCallHasOneAuditLineThatSaysWhoDidWhatAndWhatCameOfIt(t *testing.T)
 	}
 }
 
-// rule: R413, R408
+// rule: R413
 func TestNoSecretOfACallIsInTheAuditLog(t *testing.T) {
 	const marker = "s3cr3t-m4rker"
 	get(t, "/v1/whoami", bearer(marker))

@@ -73,7 +73,7 @@ func mayCall(caller, op string) bool {
 	}
 }
 
-// rule: R005, R072, R075, R081, R084, R122, R123, R124, R215, R216, R266, R388, R389, R390, R391, R405
+// rule: R005, R072, R075, R081, R084, R122, R123, R124, R215, R266, R388, R389, R390, R391
 func TestEveryOperationForEveryKindOfCaller(t *testing.T) {
 	ops := api.Operations()
 	if len(ops) != len(calls) {
@@ -189,7 +189,7 @@ func TestWhoamiNamesTheCallerAsTheClusterDoes(t *testing.T) {
 	}
 }
 
-// rule: R006, R038
+// rule: R006
 func TestTheContractIsTheBuiltFileByteForByte(t *testing.T) {
 	a := ok(t, get(t, "/v1/contract", as("stranger")))
 	if string(a.body) != string(api.Contract()) {

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"hangar.io/glidepath/internal/problem"
 )
 
 // raw sends bytes that no HTTP client would and reads one answer.
@@ -98,26 +95,28 @@ func TestPathsAreMadeCanonicalBeforeTheyAreRouted(t *testing.T) {
 
 // rule: R387
 func TestAMethodThatAPathDoesNotHaveIs405WithThoseItHas(t *testing.T) {
-	for _, tc := range []struct{ method, path, allow string }{
-		{"POST", "/v1/apps/gate-api/live", "GET"},
-		{"DELETE", "/v1/whoami", "GET"},
-		{"PATCH", "/v1/live", "GET"},
-		{"GET", "/v1/apps/gate-api/pipelineruns/x/cancel", "POST"},
-		{"HEAD", "/v1/live", "GET"},
-		{"OPTIONS", "/v1/live", "GET"},
-		{"BREW", "/v1/live", "GET"},
-		{"get", "/v1/live", "GET"},
+	for _, tc := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"POST", "/v1/apps/gate-api/live", 405, "GET"},
+		{"DELETE", "/v1/whoami", 405, "GET"},
+		{"PATCH", "/v1/live", 405, "GET"},
+		{"GET", "/v1/apps/gate-api/pipelineruns/x/cancel", 405, "POST"},
+		{"HEAD", "/v1/live", 405, "GET"},
+		{"OPTIONS", "/v1/live", 405, "GET"},
+		// Envoy's parser knows no such methods, so there is no path yet.
+		{"BREW", "/v1/live", 400, ""},
+		{"get", "/v1/live", 400, ""},
 	} {
 		t.Run(tc.method+" "+tc.path, func(t *testing.T) {
 			_, a, err := try(t.Context(), tc.method, gw.URL+tc.path, as("reader"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.status != http.StatusMethodNotAllowed && a.status != http.StatusBadRequest {
-				t.Fatalf("got %d", a.status)
-			}
-			if a.status == http.StatusMethodNotAllowed && a.header.Get("Allow") != tc.allow {
-				t.Errorf("Allow: %q, want %q", a.header.Get("Allow"), tc.allow)
+			if a.status != tc.status || a.header.Get("Allow") != tc.allow {
+				t.Errorf("got %d, Allow: %q; want %d, %q", a.status, a.header.Get("Allow"), tc.status, tc.allow)
 			}
 			if tc.method != "HEAD" {
 				refusal(t, a)
@@ -143,19 +142,7 @@ func TestWhatTheEdgeItselfRefusesIsJSONToo(t *testing.T) {
 		{"a line that is no request", "GET\r\n\r\n", 400},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := raw(t, tc.text)
-			var b problem.Body
-			if err := json.Unmarshal(a.body, &b); err != nil {
-				// Envoy answers what its parser refuses without a body, since
-				// there is no stream that a filter could have formed one for.
-				if len(a.body) != 0 || a.status != tc.status {
-					t.Errorf("got %d %q", a.status, a.body)
-				}
-				return
-			}
-			if a.status != tc.status || b.Rule != fmt.Sprintf("GP-EDGE-%d", tc.status) {
-				t.Errorf("got %d %s", a.status, a.body)
-			}
+			refused(t, raw(t, tc.text), tc.status, fmt.Sprintf("GP-EDGE-%d", tc.status))
 		})
 	}
 }

@@ -48,7 +48,7 @@ func quickly(t *testing.T, f func() answer) answer {
 	return a
 }
 
-// rule: R402, R401
+// rule: R402
 func TestNoFaultOfTheReviewsIsAnAllow(t *testing.T) {
 	defer gw.Faults.Clear()
 	status := func(path string, code int, body string) []faultproxy.Fault {
@@ -87,7 +87,6 @@ func TestNoFaultOfTheReviewsIsAnAllow(t *testing.T) {
 	}
 }
 
-// rule: R401
 func TestAFaultOfTheListsIsA502WithoutInternals(t *testing.T) {
 	defer gw.Faults.Clear()
 	const path = "/apis/tekton.dev/v1/pipelineruns"

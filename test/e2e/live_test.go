@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,7 +33,7 @@ func cluster(t *testing.T) dynamic.Interface {
 	return c
 }
 
-// make creates an object of a kind and has it deleted with the test.
+// create makes an object of a kind and has it deleted with the test.
 func create(t *testing.T, gvr schema.GroupVersionResource, kind, namespace, name string, labels map[string]string) {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "tekton.dev/v1", "kind": kind}}
@@ -155,10 +156,29 @@ func TestRightsInTektonAreNoRightsHereAndAreNotNeeded(t *testing.T) {
 	if err != nil || a.status != http.StatusOK {
 		t.Errorf("got %d, %v", a.status, err)
 	}
-	allowed := accessReview(t, username(t, "reader"), "list", "tekton.dev", "pipelineruns", "app-gate-api-cicd")
-	if allowed {
+	if accessReview(t, username(t, "reader"), "list", "tekton.dev", "pipelineruns", "app-gate-api-cicd") {
 		t.Error("the sample reader may list PipelineRuns itself, so this test shows nothing")
 	}
+	// Another who may do everything in Tekton, and nothing here.
+	const role = "e2e-tekton"
+	roles := gw.APIServer.Client.RbacV1().ClusterRoles()
+	_, err = roles.Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: role},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"tekton.dev"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := roles.Delete(cleanupContext(t), role, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	bindRole(t, role, "app-gate-api-cicd", "stranger")
+	eventually(t, "the stranger has the right in Tekton", func() bool {
+		return accessReview(t, username(t, "stranger"), "list", "tekton.dev", "pipelineruns", "app-gate-api-cicd")
+	})
+	refused(t, get(t, "/v1/apps/gate-api/live", as("stranger")), 403, "GP-AUTHZ-001")
 }
 
 // rule: R017, R259, R262
@@ -216,7 +236,6 @@ func TestTheNamesOfPipelineRunsAreBounded(t *testing.T) {
 
 // rule: R241
 func TestViewersWithinTwoSecondsShareOneList(t *testing.T) {
-	// Between two fills, so that the calls below fall into one.
 	mark, err := gw.APIServer.AuditMark(t.Context())
 	if err != nil {
 		t.Fatal(err)
