@@ -122,7 +122,7 @@ func TestAnEnvoyThatGivesNoCountersCostsNothingButThem(t *testing.T) {
 		"requests that are none":  text(200, "# TYPE envoy_glidepath_api_requests gauge\nenvoy_glidepath_api_requests{op=\"a\"} 1\n"),
 		"durations that are none": text(200, "# TYPE envoy_glidepath_api_request_duration counter\nenvoy_glidepath_api_request_duration{op=\"a\"} 1\n"),
 		"text that is no text":    text(200, "# TYPE envoy_glidepath_api_requests counter\nenvoy_glidepath_api_requests{op=\"\xff\"} 1\n"),
-		"more than there can be":  text(200, strings.Repeat("# a comment\n", 1<<20)),
+		"more than there can be":  text(200, strings.Repeat("# of 16 bytes..\n", 1<<20)),
 		"a connection that breaks": func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler) //nolint:forbidigo // how a handler drops its connection
 		},
