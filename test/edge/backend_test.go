@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"hangar.io/glidepath/internal/audit"
 	"hangar.io/glidepath/internal/lifecycle"
@@ -71,6 +72,16 @@ func (b *fakeBackend) count(marker string) int {
 		}
 	}
 	return n
+}
+
+// wantLeft waits until a caller was seen to leave.
+func (b *fakeBackend) wantLeft(t *testing.T) {
+	t.Helper()
+	select {
+	case <-b.left:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the backend did not see the caller leave")
+	}
 }
 
 func (b *fakeBackend) drop() bool {

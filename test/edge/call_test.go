@@ -3,7 +3,10 @@ package edge
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -37,6 +40,34 @@ func (e *edge) call(t *testing.T, method, path string, body io.Reader, headers .
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(readAll(t, resp)))
 	return resp
+}
+
+// leave makes a call that is not answered, and leaves it once it arrived.
+func (e *edge) leave(t *testing.T, method, path string, arrived func() bool, headers ...string) {
+	t.Helper()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	req, err := http.NewRequestWithContext(ctx, method, e.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	gone := make(chan error, 1)
+	go func() {
+		resp, err := e.client.Do(req)
+		if err == nil {
+			err = fmt.Errorf("it was answered %d", resp.StatusCode)
+			_ = resp.Body.Close()
+		}
+		gone <- err
+	}()
+	eventually(t, "the call arrives", arrived)
+	leave()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Fatalf("the call that was left: %v", err)
+	}
 }
 
 // send sends these bytes on a connection of their own and reads one answer.

@@ -63,5 +63,5 @@ func TestAnHTTP2CallThatEnvoyEndsHasALine(t *testing.T) {
 	if err := stream.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	<-e.backend.left
+	e.backend.wantLeft(t)
 }
