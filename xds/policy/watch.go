@@ -12,8 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long a file must be left alone before it is read: an editor
-// writes in several steps.
+// settle is how long after the first sign of a change a file is read: an editor
+// writes in several steps. Further signs do not put it off, or a folder that is
+// never quiet would keep the file from being read.
 const settle = 20 * time.Millisecond
 
 // reread is how often the file is read without a sign that it changed, for
@@ -62,12 +63,18 @@ func ReadFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// Run calls changed each time something in the file's folder has changed and
-// settled, and now and then besides, until ctx ends. The caller reads the file
+// Run calls changed soon after anything in the file's folder changes, and now
+// and then besides, until ctx ends. The caller reads the file
 // then, and must bear to find it the same as before.
 func (w *Watcher) Run(ctx context.Context, changed func()) error {
-	timer := time.NewTimer(reread)
-	defer timer.Stop()
+	again := time.NewTicker(reread)
+	defer again.Stop()
+	var settled <-chan time.Time // nil while nothing is to settle
+	settles := func() {
+		if settled == nil {
+			settled = time.After(settle)
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -76,7 +83,7 @@ func (w *Watcher) Run(ctx context.Context, changed func()) error {
 			if !ok {
 				return nil
 			}
-			timer.Reset(settle)
+			settles()
 		case err, ok := <-w.fs.Errors:
 			if !ok {
 				return nil
@@ -86,10 +93,12 @@ func (w *Watcher) Run(ctx context.Context, changed func()) error {
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return fmt.Errorf("watching %s: %w", w.file, err)
 			}
-			timer.Reset(settle)
-		case <-timer.C:
+			settles()
+		case <-settled:
+			settled = nil
 			changed()
-			timer.Reset(reread)
+		case <-again.C:
+			changed()
 		}
 	}
 }

@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // watched runs a watch on a file and gives what was read at each change.
@@ -131,6 +134,39 @@ func link(t *testing.T, to, name string) {
 	if err := os.Symlink(to, name); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestAFolderThatIsNeverQuietDoesNotKeepTheFileFromBeingRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		events := make(chan fsnotify.Event)
+		w := &Watcher{file: "policy.yaml", fs: &fsnotify.Watcher{Events: events, Errors: make(chan error)}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() {
+			often := time.NewTicker(settle / 4)
+			defer often.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-often.C:
+				}
+				select {
+				case <-ctx.Done():
+					return
+				case events <- fsnotify.Event{Name: "other"}:
+				}
+			}
+		}()
+		reads := 0
+		if err := w.Run(ctx, func() { reads++ }); err != nil {
+			t.Fatal(err)
+		}
+		if most := int(time.Second / settle); reads < most/2 || reads > most {
+			t.Errorf("read %d times in a second", reads)
+		}
+	})
 }
 
 func TestAFolderThatIsNotThereCannotBeWatched(t *testing.T) {
