@@ -23,13 +23,11 @@ type supplier struct {
 	server     *server.Server
 	log        *slog.Logger
 
-	// refused and stale tell an operator that what is served is not what the
-	// files say.
 	refused prometheus.Counter
-	stale   prometheus.Gauge
 
-	// last is the policy that was read last, good or not, so that a file which
-	// was only touched is not reported again; nil when none could be read.
+	// last is the policy of the last reading, good or not, so that a file which
+	// was only touched is not reported again; nil when it could not be read, so
+	// that one which is back is built again, the same as before or not.
 	last []byte
 }
 
@@ -39,11 +37,8 @@ func newSupplier(operations []api.Operation, opts EdgeOptions, srv *server.Serve
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "glidepath_xds_refused_total", Help: "Configurations that could not be built, mostly for a bad route policy.",
 		}),
-		stale: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "glidepath_xds_stale", Help: "1 while an older configuration is served because the present one cannot be built.",
-		}),
 	}
-	r.MustRegister(s.refused, s.stale)
+	r.MustRegister(s.refused)
 	return s
 }
 
@@ -83,7 +78,6 @@ func (s *supplier) first(ctx context.Context, pol PolicyFile, readErr error) err
 	if err != nil {
 		return errors.Join(fmt.Errorf("no configuration to start with: %w", buildErr), err)
 	}
-	s.stale.Set(1)
 	s.log.Error("the configuration cannot be built; serving the last good one", "error", buildErr, "version", version)
 	return nil
 }
@@ -96,17 +90,17 @@ func (s *supplier) next(ctx context.Context, pol PolicyFile, readErr error) {
 	}
 	err := readErr
 	changed := false
+	s.last = nil
 	if err == nil {
 		s.last = pol.Data
 		changed, err = s.publish(ctx, pol)
 	}
 	if err != nil {
 		s.refused.Inc()
-		s.stale.Set(1)
+		s.server.KeepServing()
 		s.log.Error("the configuration cannot be built; what is served stays", "error", err)
 		return
 	}
-	s.stale.Set(0)
 	s.log.Info("the route policy was read", "changed", changed)
 }
 

@@ -6,6 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type Metrics struct {
 	envoys    prometheus.Gauge
 	responses *prometheus.CounterVec
+	stale     prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -17,7 +18,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		responses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "glidepath_xds_responses_total", Help: "What Envoys said to what they were sent: taken or refused.",
 		}, []string{"result"}),
+		stale: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "glidepath_xds_stale", Help: "1 while an older configuration is served because the present one cannot be built or an Envoy refused it.",
+		}),
 	}
-	r.MustRegister(m.envoys, m.responses)
+	r.MustRegister(m.envoys, m.responses, m.stale)
 	return m
 }

@@ -51,20 +51,30 @@ const edgeNode = "edge"
 
 func (everyNode) ID(*corev3.Node) string { return edgeNode }
 
-// Publish serves a snapshot from now on, and says whether it is another one
-// than before. Envoys get only those resources that differ from what they
-// have.
+// Publish serves a snapshot of what the files say from now on, and tells whether
+// it is another one than before. Envoys get only those resources that differ
+// from what they have.
 func (s *Server) Publish(ctx context.Context, snap *Snapshot) (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil && s.current.version == snap.version {
+		s.metrics.stale.Set(0)
 		return false, nil
 	}
 	if s.current == nil {
 		s.remember(snap)
 	}
-	return true, s.serve(ctx, snap)
+	if err := s.serve(ctx, snap); err != nil {
+		return true, err
+	}
+	// With the lock, so that it cannot hide a refusal that comes at once.
+	s.metrics.stale.Set(0)
+	return true, nil
 }
+
+// KeepServing notes that what is served stays although the files say something
+// else by now, until the next Publish.
+func (s *Server) KeepServing() { s.metrics.stale.Set(1) }
 
 // remember finds out whether the first snapshot is the one that an Envoy took
 // before this process began. It needs the lock.
@@ -89,7 +99,11 @@ func (s *Server) PublishStored(ctx context.Context) (version string, err error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.accepted, s.saved = snap, snap.version
-	return snap.version, s.serve(ctx, snap)
+	if err := s.serve(ctx, snap); err != nil {
+		return "", err
+	}
+	s.metrics.stale.Set(1)
+	return snap.version, nil
 }
 
 // serve needs the lock.
@@ -184,6 +198,7 @@ func (s *Server) refused(typeURL, version, detail string) {
 		s.log.Error("the last good configuration could not be served again", "error", err)
 		return
 	}
+	s.metrics.stale.Set(1)
 	s.log.Warn("serving the last good configuration again", "version", s.accepted.version)
 }
 

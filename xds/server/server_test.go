@@ -14,6 +14,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -144,6 +145,18 @@ func (s *serving) publish(t *testing.T, snap *Snapshot) bool {
 	return changed
 }
 
+// wantStale compares the gauge.
+func (s *serving) wantStale(t *testing.T, want float64) {
+	t.Helper()
+	var m dto.Metric
+	if err := s.metrics.stale.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.GetGauge().GetValue(); got != want {
+		t.Errorf("stale is %v, want %v", got, want)
+	}
+}
+
 // wantStored waits until a version is on disk.
 func (s *serving) wantStored(t *testing.T, version string) {
 	t.Helper()
@@ -226,6 +239,7 @@ func TestARefusedSnapshotIsTakenBack(t *testing.T) {
 	s.wantStored(t, good.Version())
 
 	s.publish(t, bad)
+	s.wantStale(t, 0)
 	e.refuse(e.receive())
 	r := e.receive()
 	if want := good.types[resourcev3.RouteType]; r.TypeUrl != resourcev3.RouteType || r.SystemVersionInfo != want {
@@ -239,6 +253,9 @@ func TestARefusedSnapshotIsTakenBack(t *testing.T) {
 		t.Errorf("a new Envoy gets version %s, want %s", got, want)
 	}
 	s.wantStored(t, good.Version())
+	s.wantStale(t, 1)
+	s.publish(t, good) // as when the file is put right
+	s.wantStale(t, 0)
 }
 
 func TestTheFirstSnapshotHasNoOtherToGoBackTo(t *testing.T) {
