@@ -90,6 +90,9 @@ func parseSocket(flag, path string) (model.Address, error) {
 	if !strings.HasPrefix(path, "/") {
 		return model.Address{}, fmt.Errorf("%s: %q is not an absolute path", flag, path)
 	}
+	if len(path) >= model.MaxSocketPath {
+		return model.Address{}, fmt.Errorf("%s: a path of %d bytes, and a socket's has fewer than %d", flag, len(path), model.MaxSocketPath)
+	}
 	return model.Address{Path: path}, nil
 }
 

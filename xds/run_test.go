@@ -52,6 +52,7 @@ func TestWhatKeepsTheProcessFromStarting(t *testing.T) {
 		"a policy that is not there":   {func(o *Options) { o.Policy = filepath.Join(o.StateDir, "..", "policy.yaml") }, "no such file"},
 		"a policy in no folder":        {func(o *Options) { o.Policy = "/nowhere/policy.yaml" }, "watching /nowhere/policy.yaml"},
 		"a folder that cannot be made": {func(o *Options) { o.StateDir = "/dev/null/state" }, "preparing the folder"},
+		"a socket's path of 100 bytes": {func(o *Options) { o.Socket = "/" + strings.Repeat("x", 99) }, "--socket: a path of 100 bytes"},
 		"a socket that cannot be made": {func(o *Options) { o.Socket = "/nowhere/x.sock" }, "listening on /nowhere/x.sock"},
 	} {
 		t.Run(name, func(t *testing.T) {

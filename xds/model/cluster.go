@@ -42,8 +42,9 @@ func (a Address) IsIP() bool {
 	return err == nil
 }
 
-// maxSocketPath is what the kernel has room for, with a little to spare.
-const maxSocketPath = 100
+// MaxSocketPath is how many bytes the path of a socket stays below: what the
+// kernel has room for, with a little to spare.
+const MaxSocketPath = 100
 
 var (
 	clusterName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
@@ -55,8 +56,8 @@ func (a Address) validate(what string) error {
 		if a.Host != "" || a.Port != 0 {
 			return fmt.Errorf("%s: both a host and a socket path", what)
 		}
-		if !strings.HasPrefix(a.Path, "/") || len(a.Path) > maxSocketPath {
-			return fmt.Errorf("%s: socket path %q is not absolute and at most %d bytes", what, a.Path, maxSocketPath)
+		if !strings.HasPrefix(a.Path, "/") || len(a.Path) >= MaxSocketPath {
+			return fmt.Errorf("%s: socket path %q is not absolute and below %d bytes", what, a.Path, MaxSocketPath)
 		}
 		return nil
 	}

@@ -108,7 +108,7 @@ func TestWhatMakesAnEdgeUnfit(t *testing.T) {
 		"an endpoint without a host":            {func(e *model.Edge) { e.Clusters[1].Endpoints[0].Host = "" }, `host "" is neither an IP nor a name`},
 		"an endpoint that is two things":        {func(e *model.Edge) { e.Clusters[0].Endpoints[0].Port = 1 }, "both a host and a socket path"},
 		"a relative socket":                     {func(e *model.Edge) { e.Clusters[0].Endpoints[0].Path = "authz.sock" }, "is not absolute"},
-		"a socket path that the kernel refuses": {func(e *model.Edge) { e.Clusters[0].Endpoints[0].Path = "/" + strings.Repeat("x", 120) }, "at most 100 bytes"},
+		"a socket path that the kernel refuses": {func(e *model.Edge) { e.Clusters[0].Endpoints[0].Path = "/" + strings.Repeat("x", 99) }, "below 100 bytes"},
 		"names and addresses mixed": {func(e *model.Edge) {
 			e.Clusters[1].Endpoints = append(e.Clusters[1].Endpoints, model.Address{Host: "livehub", Port: 1})
 		}, "names and fixed addresses cannot be mixed"},
