@@ -42,14 +42,16 @@ func (f folder) read() (st state, running bool, err error) {
 	return st, st.Supervisor.running(), nil
 }
 
-// endChildren ends what the supervisor started, should it still run: the kernel ends it with its supervisor.
+// endChildren ends what the supervisor started, should it still run: the kernel ends it with its supervisor. A child that
+// cannot be ended keeps none of the others.
 func (st state) endChildren(ctx context.Context) error {
+	var faults []error
 	for _, child := range st.Children {
 		if _, err := child.end(ctx, childPatience); err != nil {
-			return err
+			faults = append(faults, err)
 		}
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // forget removes what is true only while the gateway runs. The logs stay until the next start.

@@ -2,6 +2,7 @@ package up
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -77,7 +79,11 @@ func TestOnlyTheProcessThatWasMeantIsEnded(t *testing.T) {
 			default:
 				id.Start = tc.start
 			}
-			killed, err := id.end(t.Context(), 300*time.Millisecond)
+			patience := time.Minute // however slow the machine is
+			if tc.killed {
+				patience = time.Second
+			}
+			killed, err := id.end(t.Context(), patience)
 			must(t, err)
 			if killed != tc.killed {
 				t.Errorf("killed: %v, want %v", killed, tc.killed)
@@ -192,10 +198,33 @@ func TestAStartThatIsUnderWayIsWaitedFor(t *testing.T) {
 	if !strings.Contains(out.String(), "being started") {
 		t.Errorf("the status is %q", out)
 	}
-	done := make(chan error, 1)
-	go func() { done <- Up(t.Context(), opts) }()
-	must(t, writeJSON(f.state(), state{Supervisor: id, Port: opts.Port, Ready: true}))
-	must(t, <-done)
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan error, 1)
+		go func() { done <- Up(t.Context(), opts) }()
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("it does not wait: %v", err)
+		default:
+		}
+		must(t, writeJSON(f.state(), state{Supervisor: id, Port: opts.Port, Ready: true}))
+		must(t, <-done)
+	})
+}
+
+func TestAChildThatDoesNotEndDoesNotSaveTheOthers(t *testing.T) {
+	stubborn, _ := sleeper(t, deaf)
+	child, reaped := sleeper(t, obedient)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // nobody waits for the first one to be killed
+	if err := (state{Children: []identity{stubborn, child}}).endChildren(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-reaped:
+	case <-time.After(30 * time.Second):
+		t.Error("the second child still runs")
+	}
 }
 
 func TestDownEndsTheSupervisorAndWhatItLeft(t *testing.T) {
@@ -226,7 +255,7 @@ func TestWhatACrashLeftIsCleanedUp(t *testing.T) {
 	opts, _ := options(t)
 	f := folder(opts.Dir)
 	gone, reaped := sleeper(t, obedient)
-	_, err := gone.end(t.Context(), time.Second)
+	_, err := gone.end(t.Context(), time.Minute)
 	must(t, err)
 	<-reaped
 	child, _ := sleeper(t, obedient)
