@@ -230,6 +230,20 @@ func TestKeyFilesThatAreNoneAreRefusedWithoutTheirContent(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "c2VjcmV0") {
 		t.Errorf("got %v", err)
 	}
+	key := filepath.Join(dir, "signer")
+	if err := identity.GenerateKeyPair(key, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	pem, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(key, append(pem, make([]byte, 4<<10)...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := identity.LoadSigner(key); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("a key and far too much after it: %v", err)
+	}
 	if _, err := identity.NewVerifier(identity.VerifierConfig{KeysDir: dir, Backend: "livehub"}); err == nil {
 		t.Error("a private key taken for a public one")
 	}

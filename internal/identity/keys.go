@@ -9,9 +9,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
+
+// maxKeyFile bounds what is read of a file: many times an Ed25519 key.
+const maxKeyFile = 4 << 10
 
 // A key is named by what it is: the first 16 hex digits of the SHA-256 of its
 // SubjectPublicKeyInfo. So a private and a public file agree without a name
@@ -59,9 +63,17 @@ func readPublicKey(file string) (ed25519.PublicKey, error) {
 }
 
 func readPEM(file, kind string) ([]byte, error) {
-	raw, err := os.ReadFile(file)
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading a key: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading a key: %w", err)
+	}
+	if len(raw) > maxKeyFile {
+		return nil, fmt.Errorf("%s: larger than %d bytes", file, maxKeyFile)
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil || block.Type != kind {

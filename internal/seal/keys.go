@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -41,7 +42,12 @@ func NewKeys(keys ...[]byte) (Keys, error) {
 // LoadKeys reads a file with a key in each line, as standard base64. Empty
 // lines do not count.
 func LoadKeys(file string) (Keys, error) {
-	raw, err := os.ReadFile(file)
+	f, err := os.Open(file)
+	if err != nil {
+		return Keys{}, fmt.Errorf("reading the seal keys: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
 		return Keys{}, fmt.Errorf("reading the seal keys: %w", err)
 	}
