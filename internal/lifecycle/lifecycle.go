@@ -1,5 +1,5 @@
 // Package lifecycle owns how a process starts, serves and ends: signals, a
-// group of tasks that end together, HTTP servers with every timeout set, the
+// group of tasks that end together, HTTP servers with bounds on what they read, the
 // metrics listener and the probes.
 package lifecycle
 
@@ -61,8 +61,8 @@ func Loop(f func(ctx context.Context)) Task {
 	}
 }
 
-// NewServer gives an HTTP server with the timeouts that every listener of this
-// project has. There is no write timeout: it would end streams; a stream sets
+// NewServer gives an HTTP server with timeouts for reading and for idle
+// connections. There is no write timeout: it would end streams; a stream sets
 // its own deadline for each write.
 func NewServer(h http.Handler) *http.Server {
 	return &http.Server{
