@@ -2,7 +2,9 @@
 -- to take the lock KEYS[2] for reading it.
 --
 -- ARGV: how old the value may be, in µs; the caller's token; for how long a
--- lock is held, in ms; the stamp of a value that the caller could not open.
+-- lock is held, in ms; the stamp of a value that the caller could not open; how
+-- many bytes the largest value has. A larger one is nobody's, counts as absent
+-- and is not sent.
 --
 -- A value begins with its stamp: when its reading began, by this server's
 -- clock, as 16 digits of µs. So no other clock decides how old it is.
@@ -13,7 +15,8 @@ local now = time[1] * 1000000 + time[2]
 local stamp = redis.pcall('GETRANGE', KEYS[1], 0, 15)
 if type(stamp) == 'string' and #stamp == 16 and stamp ~= ARGV[4] then
   local began = tonumber(stamp)
-  if began and began <= now and now - began <= tonumber(ARGV[1]) then
+  local beyond = redis.call('GETRANGE', KEYS[1], ARGV[5], ARGV[5])
+  if began and began <= now and now - began <= tonumber(ARGV[1]) and beyond == '' then
     return {'value', stamp, now - began, redis.call('GETRANGE', KEYS[1], 16, -1)}
   end
 end

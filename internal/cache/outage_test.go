@@ -17,8 +17,9 @@ import (
 
 func pack(plain string) []byte { return s2.Encode(nil, []byte(plain)) }
 
-// hang is how long a Redis may take in tests of one that hangs.
-const hang = 500 * time.Millisecond
+// hang is how long a Redis may take in tests of one that hangs: far above what
+// the rest of such a test takes on however slow a machine.
+const hang = 4 * time.Second
 
 // quickly runs f and wants it to take no longer than a breaker allows: Redis
 // may cost one deadline in all, whatever is the matter with it.
@@ -26,7 +27,7 @@ func quickly(t *testing.T, f func()) {
 	t.Helper()
 	start := time.Now()
 	f()
-	if took := time.Since(start); took > hang+time.Second {
+	if took := time.Since(start); took >= 2*hang {
 		t.Errorf("took %s", took)
 	}
 }

@@ -117,7 +117,7 @@ func (r *Redis) pause() time.Duration {
 
 func (r *Redis) tryOut(ctx context.Context) error {
 	held := rand.Text()
-	_, err := r.run(ctx, acquireScript, []string{r.probe, lockOf(r.probe)}, 0, held, lockLife.Milliseconds(), "")
+	_, err := r.run(ctx, acquireScript, []string{r.probe, lockOf(r.probe)}, 0, held, lockLife.Milliseconds(), "", maxStored)
 	if err == nil {
 		_, err = r.run(ctx, releaseScript, []string{lockOf(r.probe)}, held)
 	}

@@ -20,6 +20,9 @@ const (
 	// minLife is how long a value stays at least, for those who waited for it,
 	// however long its reading took.
 	minLife = time.Second
+	// maxStored bounds what Redis sends for a value: its stamp, which is 16
+	// digits, and what was sealed.
+	maxStored = 16 + maxSealed
 	// maxMicroseconds is what a time.Duration holds.
 	maxMicroseconds = int64(math.MaxInt64 / time.Microsecond)
 )
@@ -57,7 +60,7 @@ func lockOf(key string) string { return key + ":fill" }
 func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, unreadable string) (found, error) {
 	held := rand.Text()
 	reply, err := r.use(ctx, acquireScript, []string{key, lockOf(key)},
-		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable)
+		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable, maxStored)
 	if err != nil {
 		return found{}, err
 	}
