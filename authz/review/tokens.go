@@ -69,7 +69,13 @@ func (t *Tokens) Authenticate(ctx context.Context, tok token.Token, p authn.Purp
 	key := t.keys.key(tok)
 	if p != authn.ForRead {
 		t.metrics.tokens.bypass.Inc()
-		return t.ask(ctx, key, tok, p)
+		c, err := t.ask(ctx, key, tok, p)
+		if err == nil && !t.accepted.Known(key) {
+			// Known from now on, and answered from memory never: its time is
+			// over already. A caller that only writes is no made-up token.
+			t.accepted.Put(key, c, time.Time{})
+		}
+		return c, err
 	}
 	now := time.Now()
 	if c, ok := t.accepted.Get(key, now); ok {

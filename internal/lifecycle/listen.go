@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -24,10 +26,16 @@ func Listen(addr string) (net.Listener, error) {
 // that an ended process left behind is replaced; one that still answers is an
 // error, so that two processes never share a path.
 func ListenUnix(path string) (net.Listener, error) {
-	if c, err := net.Dial("unix", path); err == nil {
+	switch c, err := net.Dial("unix", path); {
+	case err == nil:
 		return nil, errors.Join(fmt.Errorf("listening on %s: another process serves it", path), c.Close())
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		// Nobody is behind it. Any other failure can be a process too busy to
+		// answer, whose socket must stay.
+		if err := os.Remove(path); err != nil {
+			return nil, fmt.Errorf("listening on %s: %w", path, err)
+		}
+	case !errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("listening on %s: %w", path, err)
 	}
 	l, err := net.Listen("unix", path)
@@ -46,6 +54,10 @@ func MetricsHandler(g prometheus.Gatherer) http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{
 		// One broken collector must not blind the operator to all others.
 		ErrorHandling: promhttp.ContinueOnError,
+		// Nobody proves who they are here, so a slow collector must not be
+		// made to gather a queue.
+		MaxRequestsInFlight: 4,
+		Timeout:             10 * time.Second,
 	}))
 	return mux
 }
