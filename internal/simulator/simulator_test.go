@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"hangar.io/glidepath/internal/simulator"
@@ -194,12 +196,38 @@ func TestATaskRunThatOnlySaysItBelongsDoesNot(t *testing.T) {
 	w.waitTask("build-true-compile", "Succeeded")
 }
 
+// overtaker has somebody else write just before the first write below a path.
+type overtaker struct {
+	next     http.RoundTripper
+	path     string
+	overtake func(context.Context) error
+	done     atomic.Bool
+}
+
+func (o *overtaker) RoundTrip(r *http.Request) (*http.Response, error) {
+	writes := r.Method == http.MethodPut || r.Method == http.MethodPatch
+	if writes && strings.Contains(r.URL.Path, o.path) && o.done.CompareAndSwap(false, true) {
+		if err := o.overtake(r.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return o.next.RoundTrip(r)
+}
+
 func TestWhoElseWritesIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	w := watchNamespace(t, "app-writers-cicd")
 	var conflicts atomic.Int64
 	simulate(t, w.namespace, func(c *simulator.Config) {
 		c.Logger = slog.New(counter{Handler: slog.DiscardHandler, message: "object moved meanwhile, trying again", count: &conflicts})
+		c.REST = rest.CopyConfig(c.REST)
+		c.REST.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return &overtaker{next: next, path: "/pipelineruns/image-busy", overtake: func(ctx context.Context) error {
+				_, err := w.client.Resource(pipelineRuns()).Namespace(w.namespace).Patch(ctx, "image-busy", types.MergePatchType,
+					[]byte(`{"metadata":{"annotations":{"first":"yes"}}}`), metav1.PatchOptions{})
+				return err
+			}}
+		})
 	})
 	w.ask(life.Sample{Name: "image-busy", Pipeline: life.PipelineImage})
 	const writes = 100
@@ -207,7 +235,7 @@ func TestWhoElseWritesIsNotOverwritten(t *testing.T) {
 		w.patch("image-busy", fmt.Sprintf(`{"metadata":{"annotations":{"count":"%d"}}}`, i+1))
 	}
 	run := w.waitRun("image-busy", "Succeeded")
-	if run.Annotations["count"] != fmt.Sprint(writes) || run.Labels[life.LabelPipeline] != life.PipelineImage {
+	if run.Annotations["first"] != "yes" || run.Annotations["count"] != fmt.Sprint(writes) || run.Labels[life.LabelPipeline] != life.PipelineImage {
 		t.Errorf("the run has annotations %v and labels %v", run.Annotations, run.Labels)
 	}
 	if conflicts.Load() == 0 {
@@ -221,7 +249,7 @@ func TestAnotherSimulatorGoesOnWhereOneStopped(t *testing.T) {
 	stop := simulate(t, w.namespace, nil)
 	w.ask(life.Sample{
 		Name: "build-handed-over", Pipeline: life.PipelineBuild, Fate: life.Fate{Outcome: life.Hang, Task: "compile"},
-		Timeouts: &life.Timeouts{Pipeline: &metav1.Duration{Duration: 8 * time.Second}, Finally: &metav1.Duration{Duration: 4 * time.Second}},
+		Timeouts: &life.Timeouts{Pipeline: &metav1.Duration{Duration: 40 * time.Second}, Finally: &metav1.Duration{Duration: 20 * time.Second}},
 	})
 	w.waitTask("build-handed-over-compile", "Running")
 	stop()
