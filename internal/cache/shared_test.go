@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -104,6 +105,35 @@ func TestAReplicaTakesWhatAnotherRead(t *testing.T) {
 		s.expectReads(t, 1)
 		expect(t, newCache(t, open()), "k", 0, &source{value: "younger"}, "younger")
 	})
+}
+
+func TestAValueIsNoYoungerForHavingBeenShared(t *testing.T) {
+	m := startMini(t)
+	now := time.Now()
+	m.SetTime(now)
+	expect(t, newCache(t, m.open(t)), "k", 2*time.Hour, &source{value: "old"}, "old")
+	eventually(t, "the value in Redis", func() bool { return m.Exists(valueKey) })
+	m.SetTime(now.Add(time.Hour))
+	c := newCache(t, m.open(t))
+	expect(t, c, "k", 2*time.Hour, &source{value: "new"}, "old")
+	expect(t, c, "k", 30*time.Minute, &source{value: "new"}, "new")
+}
+
+// TestWhoWaitsForALongReadGetsIt: a read that takes longer than its value may
+// be old is still one that began recently enough for those who waited for it.
+func TestWhoWaitsForALongReadGetsIt(t *testing.T) {
+	const age = 2 * time.Second
+	url := realRedis(t)
+	a, b := newCache(t, openRedis(t, url)), newCache(t, openRedis(t, url))
+	s := &source{value: "v", gate: make(chan struct{}), began: make(chan struct{}, 1)}
+	var both sync.WaitGroup
+	both.Go(func() { expect(t, a, "k", age, s, "v") })
+	<-s.began
+	both.Go(func() { expect(t, b, "k", age, s, "v") })
+	<-time.After(age + age/4)
+	close(s.gate)
+	both.Wait()
+	s.expectReads(t, 1)
 }
 
 func TestAValueStaysAsLongAsItMayBeUsed(t *testing.T) {
