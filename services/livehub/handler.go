@@ -89,7 +89,7 @@ func (h *handler) operation(r *http.Request) api.Operation {
 	return op
 }
 
-// canonical says whether the path is in its one form.
+// canonical says whether the path is in its one form, without any escapes.
 func canonical(r *http.Request) bool {
-	return r.URL.RawPath == "" && r.URL.Path == r.URL.EscapedPath() && path.Clean(r.URL.Path) == r.URL.Path
+	return r.URL.EscapedPath() == r.URL.Path && path.Clean(r.URL.Path) == r.URL.Path
 }

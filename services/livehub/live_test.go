@@ -2,14 +2,16 @@ package livehub
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"hangar.io/glidepath/internal/answer"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/problem"
@@ -131,19 +133,55 @@ func TestTheScopeComesFromTheIdentityAlone(t *testing.T) {
 	}
 }
 
-func TestAnswersOfOneSnapshotAreBuiltOnceAndBounded(t *testing.T) {
-	c := newCluster(t)
-	for i := range 2 * maxAnswers {
-		c.addRuns(fmt.Sprintf("ns/run-%03d", i))
+func TestAnAnswerOfASnapshotIsBuiltOnceAndOnlySoManyAreKept(t *testing.T) {
+	s := newSnapshot(nil)
+	built := 0
+	get := func(f form) *answer.Answer {
+		a, err := s.answer(f, func() (*answer.Answer, error) {
+			built++
+			return answer.New(nil), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
 	}
-	p := newReplica(t, c, "")
-	for limit := range 2 * maxAnswers {
-		got := names(t, p.runs(fmt.Sprintf("?limit=%d", limit+1)).ok(t), "pipelineRuns")
-		if len(got) != limit+1 {
-			t.Errorf("a page of %d has %d", limit+1, len(got))
+	if get(form{op: "a"}) != get(form{op: "a"}) || built != 1 {
+		t.Errorf("one answer was built %d times", built)
+	}
+	for _, other := range []form{{op: "b"}, {op: "a", limit: 1}, {op: "a", after: "x"}, {op: "a", with: s}} {
+		if get(other) == get(form{op: "a"}) {
+			t.Errorf("%+v is another answer", other)
 		}
 	}
-	if got := c.lists(); got["pipelineruns"] > 2 {
+	for i := range 2 * maxAnswers {
+		get(form{op: "page", limit: i})
+	}
+	if len(s.answers) != maxAnswers {
+		t.Errorf("%d answers are kept, want %d", len(s.answers), maxAnswers)
+	}
+	broken := errors.New("broken")
+	if a, err := s.answer(form{op: "c"}, func() (*answer.Answer, error) { return nil, broken }); a != nil || !errors.Is(err, broken) {
+		t.Errorf("got %v, %v", a, err)
+	}
+}
+
+func TestAnAnswerOfTwoListsFollowsBoth(t *testing.T) {
+	c := newCluster(t)
+	p := newReplica(t, c, "")
+	p.live().ok(t)
+	c.addTasks("a", shopNS+"/new")
+	// The TaskRuns are read again while the PipelineRuns are kept. What is read
+	// for a caller that takes nothing old is itself not kept.
+	_, err := p.server.hub.cache.Get(t.Context(), "taskruns:"+shopUID, 0, func(context.Context) (*snapshot, error) {
+		l, err := kubelist.Decode([]byte{0})
+		return newSnapshot(l), err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new TaskRun", func() bool { return strings.Contains(string(p.live().ok(t)), `"new"`) })
+	if got := c.lists(); got[shopNS+"/pipelineruns"] != 1 {
 		t.Errorf("the cluster was asked for %v", got)
 	}
 }

@@ -225,6 +225,9 @@ func TestAContinueThatIsNotOfThisListIsRefused(t *testing.T) {
 			if !strings.Contains(b.Message, "continue") || b.Hint == "" {
 				t.Errorf("the answer is %+v", b)
 			}
+			if name == "no limit" && !strings.Contains(b.Message, "without limit") {
+				t.Errorf("the message is %q", b.Message)
+			}
 		})
 	}
 	t.Run("one of the fleet for an app", func(t *testing.T) {

@@ -5,6 +5,14 @@ import (
 	"testing"
 )
 
+func TestABodyIsCompressedOnceForAllWhoTakeIt(t *testing.T) {
+	a := New([]byte(strings.Repeat("a", minCompressed)))
+	first, second := a.gzip(), a.gzip()
+	if first.encoding != "gzip" || &first.parts[0][0] != &second.parts[0][0] {
+		t.Error("it was compressed twice, or not at all")
+	}
+}
+
 // FuzzIfNoneMatch: a list is what its members are, whatever stands around.
 func FuzzIfNoneMatch(f *testing.F) {
 	f.Add(`"a", W/"b"`, "x")
