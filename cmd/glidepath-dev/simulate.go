@@ -18,6 +18,7 @@ type simulateCommand struct {
 	RunsInFlight int           `default:"6" help:"Unfinished runs of its own to keep going."`
 	Seed         uint64        `default:"1" help:"Decides every run's name, pipeline and fate."`
 	Retention    time.Duration `default:"10m" help:"How long a finished run stays."`
+	Load         loadFlags     `embed:"" prefix:"load-"`
 }
 
 // Run simulates until the context ends.
@@ -25,6 +26,9 @@ func (c *simulateCommand) Run(ctx context.Context) error {
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", c.Kubeconfig, err)
+	}
+	if c.Load.Namespaces > 0 {
+		return c.Load.run(ctx, cfg, c.Seed)
 	}
 	s, err := simulator.New(simulator.Config{
 		REST: cfg, Namespaces: fleet.AppNamespaces(), RunsInFlight: c.RunsInFlight, Seed: c.Seed, Retention: c.Retention,

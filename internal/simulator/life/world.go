@@ -74,6 +74,9 @@ func (w *World) apply(moves Moves, now time.Time) {
 		w.Run.Labels[LabelPipeline] = moves.Label
 	}
 	for _, run := range moves.Create {
+		if slices.ContainsFunc(w.TaskRuns, func(have *TaskRun) bool { return have.Name == run.Name }) {
+			continue // of an earlier attempt at the same move
+		}
 		run.CreationTimestamp = metav1.NewTime(now)
 		run.UID = types.UID(digest(string(w.Run.UID), run.Name)[:32])
 		w.TaskRuns = append(w.TaskRuns, run)
