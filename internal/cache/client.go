@@ -11,13 +11,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"hangar.io/glidepath/internal/outbound"
 )
 
 // newClient gives a client that waits no longer than timeout for anything and
 // tries nothing twice: whether Redis is worth another try is decided above it.
-func newClient(raw string, timeout time.Duration) (redis.UniversalClient, error) {
+func newClient(raw string, trust outbound.Options, timeout time.Duration) (redis.UniversalClient, error) {
 	o, err := parseURL(raw)
 	if err != nil {
+		return nil, fmt.Errorf("its URL: %w", err)
+	}
+	if err := secure(o, trust); err != nil {
 		return nil, err
 	}
 	quiet()
@@ -30,11 +35,31 @@ func newClient(raw string, timeout time.Duration) (redis.UniversalClient, error)
 	return redis.NewUniversalClient(o), nil
 }
 
-// CheckURL says whether OpenRedis would take the URL. The error shows nothing
-// of it.
-func CheckURL(raw string) error {
-	_, err := parseURL(raw)
-	return err
+// secure has every connection made by the source that trusts what the options
+// say: to a node, to a Sentinel, and to the nodes that either of them names.
+func secure(o *redis.UniversalOptions, trust outbound.Options) error {
+	if o.TLSConfig == nil {
+		return nil
+	}
+	source, err := outbound.NewSource("redis", trust)
+	if err != nil {
+		return err
+	}
+	o.TLSConfig, o.Dialer = nil, source.DialTLS
+	return nil
+}
+
+// CheckURL says whether OpenRedis would take the URL with these options. The
+// error shows nothing of it.
+func CheckURL(raw string, trust outbound.Options) error {
+	o, err := parseURL(raw)
+	if err != nil {
+		return err
+	}
+	if o.TLSConfig == nil && trust.Set() {
+		return errors.New("it is not rediss, so no authority or client certificate would be used")
+	}
+	return trust.Validate()
 }
 
 func parseURL(raw string) (*redis.UniversalOptions, error) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"hangar.io/glidepath/internal/outbound"
 )
 
 const (
@@ -24,12 +26,15 @@ const (
 // errAway says that Redis is not used now.
 var errAway = errors.New("redis is away")
 
-// RedisConfig says how a Redis is used. All is required.
+// RedisConfig says how a Redis is used. All but TLS is required.
 type RedisConfig struct {
 	// URL is redis://user:password@host:port/db, or rediss:// for TLS. More
 	// hosts follow as ?addr=host:port&addr=...: with &master_name= they are
 	// Sentinels, without it nodes of a Cluster.
 	URL string
+	// TLS says whom to trust and what to show where the URL is rediss://; the
+	// files are read again when they change. HTTP proxies lead to no Redis.
+	TLS outbound.Options
 	// Service is whose caches it is for, as in Config.Name.
 	Service string
 	// Timeout is the most that Redis may add to a call. What takes longer
@@ -58,9 +63,9 @@ func OpenRedis(cfg RedisConfig) (*Redis, error) {
 	if cfg.Service == "" || cfg.Timeout <= 0 || cfg.Metrics == nil {
 		return nil, errors.New("using Redis: a service, timeout or registerer is missing")
 	}
-	client, err := newClient(cfg.URL, cfg.Timeout)
+	client, err := newClient(cfg.URL, cfg.TLS, cfg.Timeout)
 	if err != nil {
-		return nil, fmt.Errorf("using Redis: its URL: %w", err)
+		return nil, fmt.Errorf("using Redis: %w", err)
 	}
 	r := &Redis{client: client, timeout: cfg.Timeout, probe: keyPrefix(cfg.Service) + "{probe:" + rand.Text() + "}"}
 	r.gauge = prometheus.NewGauge(prometheus.GaugeOpts{

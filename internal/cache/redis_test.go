@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/internal/devenv/devtest"
+	"hangar.io/glidepath/internal/outbound"
 )
 
 // patience is for tests of what works, on however slow a machine.
@@ -25,7 +26,12 @@ func openRedis(t testing.TB, url string) *Redis {
 
 func openWithin(t testing.TB, url string, timeout time.Duration) *Redis {
 	t.Helper()
-	r, err := OpenRedis(RedisConfig{URL: url, Service: "test", Timeout: timeout, Metrics: prometheus.NewRegistry()})
+	return openConfig(t, RedisConfig{URL: url, Service: "test", Timeout: timeout, Metrics: prometheus.NewRegistry()})
+}
+
+func openConfig(t testing.TB, cfg RedisConfig) *Redis {
+	t.Helper()
+	r, err := OpenRedis(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +122,7 @@ func TestARedisURLIsReadOrRefusedWithoutShowingIt(t *testing.T) {
 		{"redis://user:secret@localhost?max_retries=7", false},
 	} {
 		t.Run(tc.url, func(t *testing.T) {
-			err := CheckURL(tc.url)
+			err := CheckURL(tc.url, outbound.Options{})
 			if (err == nil) != tc.taken {
 				t.Errorf("got %v", err)
 			}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"hangar.io/glidepath/internal/devenv/pki"
 	"hangar.io/glidepath/internal/devenv/ports"
 	"hangar.io/glidepath/internal/devenv/process"
 )
@@ -33,7 +34,7 @@ type APIServer struct {
 	Kubeconfig string               // file with Admin's rights, mode 0600
 
 	dir  string
-	ca   *authority
+	ca   *pki.Authority
 	port *ports.Port
 }
 
@@ -84,45 +85,45 @@ func (a *APIServer) prepare() error {
 		return err
 	}
 	a.URL = "https://" + a.port.Addr()
-	if a.ca, err = newAuthority("kubernetes-ca"); err != nil {
+	if a.ca, err = pki.NewAuthority("kubernetes-ca"); err != nil {
 		return err
 	}
-	serving, err := a.ca.issue(pkix.Name{CommonName: "kube-apiserver"})
+	serving, err := a.ca.Issue(pki.Loopback("kube-apiserver"))
 	if err != nil {
 		return err
 	}
-	if _, _, err := serving.write(a.dir, "serving"); err != nil {
+	if _, _, err := serving.Write(a.dir, "serving"); err != nil {
 		return err
 	}
-	accounts, err := a.ca.issue(pkix.Name{CommonName: "service-accounts"})
+	accounts, err := a.ca.Issue(pki.Loopback("service-accounts"))
 	if err != nil {
 		return err
 	}
-	if _, _, err := accounts.write(a.dir, "service-accounts"); err != nil {
+	if _, _, err := accounts.Write(a.dir, "service-accounts"); err != nil {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(a.file("ca.crt"), a.ca.pem, 0o600),
+		os.WriteFile(a.file("ca.crt"), a.ca.PEM, 0o600),
 		os.WriteFile(a.file("audit-policy.yaml"), auditPolicy, 0o600),
 		a.prepareAdmin(),
 	)
 }
 
 func (a *APIServer) prepareAdmin() error {
-	admin, err := a.ca.issue(pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}})
+	admin, err := a.ca.Issue(pki.Subject{Name: pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}}})
 	if err != nil {
 		return err
 	}
 	a.Admin = &rest.Config{
 		Host:            a.URL,
-		TLSClientConfig: rest.TLSClientConfig{CAData: a.ca.pem, CertData: admin.cert, KeyData: admin.key},
+		TLSClientConfig: rest.TLSClientConfig{CAData: a.ca.PEM, CertData: admin.Cert, KeyData: admin.Key},
 		QPS:             -1,
 	}
 	if a.Client, err = kubernetes.NewForConfig(a.Admin); err != nil {
 		return err
 	}
 	a.Kubeconfig = a.file("admin.kubeconfig")
-	return writeKubeconfig(a.Kubeconfig, kubeconfig{server: a.URL, ca: a.ca.pem, client: admin})
+	return writeKubeconfig(a.Kubeconfig, kubeconfig{server: a.URL, ca: a.ca.PEM, client: admin})
 }
 
 // ServiceAccountKeyFile is the PEM file of the key that signs ServiceAccount tokens: with it a test makes a token that is right

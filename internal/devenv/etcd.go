@@ -3,13 +3,13 @@ package devenv
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509/pkix"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"time"
 
+	"hangar.io/glidepath/internal/devenv/pki"
 	"hangar.io/glidepath/internal/devenv/ports"
 	"hangar.io/glidepath/internal/devenv/process"
 )
@@ -73,22 +73,22 @@ func (e *Etcd) prepare(dir string) (ready func(context.Context) error, err error
 		e.ports = append(e.ports, p)
 	}
 	e.Addr = e.ports[0].Addr()
-	ca, err := newAuthority("etcd-ca")
+	ca, err := pki.NewAuthority("etcd-ca")
 	if err != nil {
 		return nil, err
 	}
 	e.caFile = filepath.Join(dir, "ca.crt")
-	if err := os.WriteFile(e.caFile, ca.pem, 0o600); err != nil {
+	if err := os.WriteFile(e.caFile, ca.PEM, 0o600); err != nil {
 		return nil, err
 	}
-	member, err := ca.issue(pkix.Name{CommonName: "etcd"})
+	member, err := ca.Issue(pki.Loopback("etcd"))
 	if err != nil {
 		return nil, err
 	}
-	if e.certFile, e.keyFile, err = member.write(dir, "etcd"); err != nil {
+	if e.certFile, e.keyFile, err = member.Write(dir, "etcd"); err != nil {
 		return nil, err
 	}
-	client, err := ca.clientTLS(member)
+	client, err := ca.ClientTLS(member)
 	if err != nil {
 		return nil, err
 	}

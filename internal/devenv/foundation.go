@@ -3,13 +3,13 @@ package devenv
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509/pkix"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
+	"hangar.io/glidepath/internal/devenv/pki"
 	"hangar.io/glidepath/internal/devenv/ports"
 	"hangar.io/glidepath/internal/fleet"
 	"hangar.io/glidepath/internal/standin/faultproxy"
@@ -94,17 +94,17 @@ func (g *Gateway) startFaults() error {
 		return err
 	}
 	g.undo = append(g.undo, port.Release)
-	shown, err := g.APIServer.ca.issue(pkix.Name{CommonName: "fault-proxy"})
+	shown, err := g.APIServer.ca.Issue(pki.Loopback("fault-proxy"))
 	if err != nil {
 		return err
 	}
-	certificate, err := tls.X509KeyPair(shown.cert, shown.key)
+	certificate, err := shown.TLS()
 	if err != nil {
-		return fmt.Errorf("loading the fault proxy's certificate: %w", err)
+		return err
 	}
 	g.Faults, err = faultproxy.Start(faultproxy.Config{
 		Addr: port.Addr(), Certificate: certificate, Target: g.APIServer.URL,
-		TargetTLS: &tls.Config{RootCAs: g.APIServer.ca.pool(), MinVersion: tls.VersionTLS13},
+		TargetTLS: &tls.Config{RootCAs: g.APIServer.ca.Pool(), MinVersion: tls.VersionTLS13},
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"hangar.io/glidepath/internal/devenv/pki"
 )
 
 // processTokenLife is long, because nothing renews the tokens of the processes that `glidepath-dev up` starts.
@@ -16,7 +18,7 @@ const processTokenLife = 30 * 24 * time.Hour
 type kubeconfig struct {
 	server string
 	ca     []byte
-	client pair
+	client pki.Pair
 	token  string
 }
 
@@ -25,7 +27,7 @@ func writeKubeconfig(path string, k kubeconfig) error {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters[name] = &clientcmdapi.Cluster{Server: k.server, CertificateAuthorityData: k.ca}
 	cfg.AuthInfos[name] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: k.client.cert, ClientKeyData: k.client.key, Token: k.token,
+		ClientCertificateData: k.client.Cert, ClientKeyData: k.client.Key, Token: k.token,
 	}
 	cfg.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	cfg.CurrentContext = name
@@ -45,5 +47,5 @@ func (a *APIServer) WriteKubeconfig(ctx context.Context, path, server, namespace
 	if server == "" {
 		server = a.URL
 	}
-	return writeKubeconfig(path, kubeconfig{server: server, ca: a.ca.pem, token: token})
+	return writeKubeconfig(path, kubeconfig{server: server, ca: a.ca.PEM, token: token})
 }

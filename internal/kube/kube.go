@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"hangar.io/glidepath/internal/outbound"
 )
 
 // Options are the choices of one process.
@@ -25,6 +27,11 @@ type Options struct {
 // Config gives the client configuration. client-go's own rate limiter is off:
 // its default (5 a second) turns a burst of callers into timeouts. Whoever
 // uses this bounds its own concurrency instead.
+//
+// The API server is reached through the proxy of the kubeconfig, else through
+// that of the environment: HTTPS_PROXY holds for the API server of the own
+// cluster too unless NO_PROXY excepts its address. The authority's file of a
+// kubeconfig, or of the pod, is read again when it changes.
 func Config(o Options) (*rest.Config, error) {
 	var (
 		cfg *rest.Config
@@ -41,5 +48,14 @@ func Config(o Options) (*rest.Config, error) {
 	cfg.QPS = -1
 	cfg.UserAgent = o.UserAgent
 	cfg.Timeout = o.Timeout
+	if cfg.Proxy == nil {
+		// client-go would read the same variables, and show a password in its
+		// error when one cannot be used.
+		proxies, err := outbound.ProxiesFromEnvironment()
+		if err != nil {
+			return nil, fmt.Errorf("configuring the API server's client: %w", err)
+		}
+		cfg.Proxy = proxies.For
+	}
 	return cfg, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/outbound"
 )
 
 // Config is the configuration of the process: each field is a flag and an
@@ -14,11 +15,12 @@ type Config struct {
 	Listen        string `env:"LISTEN" default:":8080" placeholder:"ADDRESS" help:"Where the edge reaches this backend, and the probes /healthz and /readyz."`
 	MetricsListen string `env:"METRICS_LISTEN" default:":9090" placeholder:"ADDRESS" help:"Where /metrics is served, and nothing else."`
 
-	Kubeconfig      string        `env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server. Empty: as this pod's ServiceAccount."`
-	IdentityKeysDir string        `env:"IDENTITY_KEYS_DIR" placeholder:"DIR" help:"Public keys (*.pem) of those whose identities are taken."`
-	SealKey         string        `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis and in continue tokens. The first one closes, all open. The same on every replica."`
-	RedisCache      string        `env:"REDIS_CACHE_URL" placeholder:"URL" help:"The Redis that replicas share, redis://user:password@host:port/db. It holds a password: set the variable, not the flag. Empty: each replica is on its own."`
-	RedisTime       time.Duration `env:"REDIS_CACHE_TIME" default:"300ms" help:"The most that Redis may add to a call. When it takes longer it counts as away."`
+	Kubeconfig      string           `env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server. Empty: as this pod's ServiceAccount."`
+	IdentityKeysDir string           `env:"IDENTITY_KEYS_DIR" placeholder:"DIR" help:"Public keys (*.pem) of those whose identities are taken."`
+	SealKey         string           `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis and in continue tokens. The first one closes, all open. The same on every replica."`
+	RedisCache      string           `env:"REDIS_CACHE_URL" placeholder:"URL" help:"The Redis that replicas share, redis://user:password@host:port/db. It holds a password: set the variable, not the flag. Empty: each replica is on its own."`
+	Redis           outbound.Options `embed:"" prefix:"redis-cache-" envprefix:"REDIS_CACHE_"`
+	RedisTime       time.Duration    `env:"REDIS_CACHE_TIME" default:"300ms" help:"The most that Redis may add to a call. When it takes longer it counts as away."`
 
 	ListTime   time.Duration `env:"LIVE_LIST_TIME" default:"30s" help:"How long reading one list may take, 90s at most."`
 	ListBytes  int64         `env:"LIVE_LIST_BYTES" default:"268435456" help:"How large one list may be, in bytes, as the API server sends it."`
@@ -41,7 +43,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.RedisCache != "" {
-		if err := cache.CheckURL(c.RedisCache); err != nil {
+		if err := cache.CheckURL(c.RedisCache, c.Redis); err != nil {
 			faults = append(faults, fmt.Errorf("--redis-cache: %w", err))
 		}
 	}

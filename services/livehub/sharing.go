@@ -18,7 +18,7 @@ func openRedis(cfg Config, reg prometheus.Registerer) (sharing, error) {
 	if cfg.RedisCache == "" {
 		return sharing{}, nil
 	}
-	r, err := cache.OpenRedis(cache.RedisConfig{URL: cfg.RedisCache, Service: backend, Timeout: cfg.RedisTime, Metrics: reg})
+	r, err := cache.OpenRedis(cache.RedisConfig{URL: cfg.RedisCache, TLS: cfg.Redis, Service: backend, Timeout: cfg.RedisTime, Metrics: reg})
 	return sharing{shared: r}, err
 }
 

@@ -108,9 +108,14 @@ func TestEveryDecisionIsNumberedIndexedAndWeighed(t *testing.T) {
 }
 
 var (
+	// embedded is a use of the settings that every source outside has.
+	embedded   = regexp.MustCompile("outbound\\.Options `[^`]*envprefix:\"([A-Z_]+)\"")
 	setting    = regexp.MustCompile("(?:^|[ `])env:\"([A-Z][A-Z0-9_]*)\"")
 	documented = regexp.MustCompile("`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)`")
 )
+
+// sourceOptions is where the embedded settings are declared.
+const sourceOptions = "internal/outbound/source.go"
 
 // TestEverySettingIsDocumented compares the env tags of the processes'
 // configuration structs with docs/operations.md, in both directions.
@@ -118,11 +123,20 @@ func TestEverySettingIsDocumented(t *testing.T) {
 	t.Parallel()
 	inCode := map[string]string{}
 	for _, name := range find(t, ".go") {
-		if strings.HasPrefix(name, "test/") {
+		if strings.HasPrefix(name, "test/") || name == sourceOptions {
 			continue
 		}
-		for _, match := range setting.FindAllStringSubmatch(read(t, name), -1) {
+		text := read(t, name)
+		for _, match := range setting.FindAllStringSubmatch(text, -1) {
 			inCode[match[1]] = name
+		}
+		for _, prefix := range embedded.FindAllStringSubmatch(text, -1) {
+			if strings.HasSuffix(name, "_test.go") || path.Dir(name) == path.Dir(sourceOptions) {
+				continue
+			}
+			for _, match := range setting.FindAllStringSubmatch(read(t, sourceOptions), -1) {
+				inCode[prefix[1]+match[1]] = name
+			}
 		}
 	}
 	if len(inCode) == 0 {
