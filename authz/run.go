@@ -17,6 +17,7 @@ import (
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/edgemetrics"
 	"hangar.io/glidepath/authz/extauthz"
@@ -54,6 +55,8 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer reviews.close()
+	limits := bucket.New(bucket.Config{})
+	limits.MustRegister(reg)
 	checks, err := extauthz.NewServer(extauthz.Config{
 		Operations: operations,
 		Decider: decision.New(decision.Config{
@@ -63,6 +66,7 @@ func Run(ctx context.Context, c Config) error {
 			Delegates:     c.Delegates,
 		}),
 		Signer:  keys.signer,
+		Limits:  limits,
 		Metrics: extauthz.NewMetrics(reg),
 	})
 	if err != nil {

@@ -83,16 +83,19 @@ func Build(operations []api.Operation, pol policy.Policy, opts EdgeOptions) (*mo
 }
 
 func route(op api.Operation, pol policy.Policy, cluster string) model.Route {
+	settings := pol.For(op)
 	return model.Route{
-		Op:           op.ID,
-		Method:       op.Method,
-		Path:         op.Path,
-		Tier:         string(op.Tier),
-		Cluster:      cluster,
-		Timeout:      pol.For(op).Timeout,
-		Stream:       op.Stream,
-		MaxBodyBytes: maxBody(op),
-		AuditFields:  auditFields(op.ID),
+		Op:              op.ID,
+		Method:          op.Method,
+		Path:            op.Path,
+		Tier:            string(op.Tier),
+		Cluster:         cluster,
+		Timeout:         settings.Timeout,
+		Stream:          op.Stream,
+		RateLimit:       settings.RateLimit.Limit,
+		CallerRateLimit: settings.CallerRateLimit.Limit,
+		MaxBodyBytes:    maxBody(op),
+		AuditFields:     auditFields(op.ID),
 	}
 }
 

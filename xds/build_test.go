@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/ratelimit"
 	"hangar.io/glidepath/xds/model"
 	"hangar.io/glidepath/xds/policy"
 )
@@ -229,5 +230,20 @@ func TestTheCollectorsAddress(t *testing.T) {
 	}
 	if e := build(t, options(), ""); e.Tracing.URL != "" || len(clusterNamed(t, e, "otlp").Endpoints) != 0 {
 		t.Error("without a collector there is one")
+	}
+}
+
+func TestARouteHasTheRateLimitsOfItsPolicy(t *testing.T) {
+	t.Parallel()
+	e := build(t, options(), "version: 1\ndefaults: {rateLimit: {requests: 9, per: 1s}}\noperations: {listLive: {callerRateLimit: {requests: 7, per: 1m}}}\n")
+	for _, r := range e.Routes {
+		each := ratelimit.Limit{Bucket: "defaults", Requests: 9, Per: time.Second, Burst: 9}
+		all := ratelimit.Limit{}
+		if r.Op == "listLive" {
+			all = ratelimit.Limit{Bucket: "operations.listLive", Requests: 7, Per: time.Minute, Burst: 7}
+		}
+		if r.RateLimit != each || r.CallerRateLimit != all {
+			t.Errorf("%s has %s and %s", r.Op, r.RateLimit, r.CallerRateLimit)
+		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/extauthz"
 	"hangar.io/glidepath/authz/namespaces"
@@ -59,7 +60,7 @@ func newEdge(t testing.TB, d extauthz.Decider) *edge {
 		t.Fatal(err)
 	}
 	e.Server, err = extauthz.NewServer(extauthz.Config{
-		Operations: operations(t), Decider: d, Signer: signer, Metrics: extauthz.NewMetrics(e.reg),
+		Operations: operations(t), Decider: d, Signer: signer, Limits: bucket.New(bucket.Config{}), Metrics: extauthz.NewMetrics(e.reg),
 	})
 	if err != nil {
 		t.Fatal(err)

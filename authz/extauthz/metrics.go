@@ -10,6 +10,7 @@ import (
 // Metrics counts checks.
 type Metrics struct {
 	allowed prometheus.Counter
+	limited prometheus.Counter            // allowed, and over a limit
 	refused map[string]prometheus.Counter // by rule
 	other   prometheus.Counter
 	panics  prometheus.Counter
@@ -21,10 +22,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	f := promauto.With(reg)
 	checks := f.NewCounterVec(prometheus.CounterOpts{
 		Name: "glidepath_authz_checks_total",
-		Help: "Calls decided, by decision and by the rule that refused.",
+		Help: "Calls decided, by decision and by the rule for which one was not served.",
 	}, []string{"decision", "rule"})
 	m := &Metrics{
 		allowed: checks.WithLabelValues("allow", ""),
+		limited: checks.WithLabelValues("allow", problem.EdgeTooManyRequests.ID),
 		refused: map[string]prometheus.Counter{},
 		other:   checks.WithLabelValues("deny", ""),
 		panics: f.NewCounter(prometheus.CounterOpts{

@@ -21,15 +21,8 @@ import (
 // reads, and what the audit line says. allow is for 405.
 func refusal(d *decision.Decision, p *problem.Error, traceID, allow string) *authv3.CheckResponse {
 	body := p.Body(traceID)
-	raw, err := json.Marshal(body)
-	if err != nil { // four strings always have a JSON form
-		raw = nil
-	}
-	h := []*corev3.HeaderValueOption{
-		overwrite("content-type", "application/json"),
-		overwrite("cache-control", "no-store"),
-	}
 	code := codes.PermissionDenied
+	var h []*corev3.HeaderValueOption
 	if p.Status() == http.StatusUnauthorized {
 		code = codes.Unauthenticated
 		h = append(h, overwrite("www-authenticate", problem.Challenge(p.Rule)))
@@ -37,14 +30,27 @@ func refusal(d *decision.Decision, p *problem.Error, traceID, allow string) *aut
 	if p.Status() == http.StatusMethodNotAllowed && allow != "" {
 		h = append(h, overwrite("allow", allow))
 	}
+	resp := denied(code, p.Status(), body, h...)
+	resp.DynamicMetadata = auditFields(d, "deny", field{"rule", body.Rule}, field{"error", body.Message})
+	return resp
+}
+
+// denied is an answer that Envoy gives to the caller instead of a backend's.
+func denied(code codes.Code, status int, body problem.Body, more ...*corev3.HeaderValueOption) *authv3.CheckResponse {
+	raw, err := json.Marshal(body)
+	if err != nil { // four strings always have a JSON form
+		raw = nil
+	}
 	return &authv3.CheckResponse{
 		Status: &statuspb.Status{Code: int32(code)},
 		HttpResponse: &authv3.CheckResponse_DeniedResponse{DeniedResponse: &authv3.DeniedHttpResponse{
-			Status:  &typev3.HttpStatus{Code: typev3.StatusCode(p.Status())},
-			Headers: h,
-			Body:    string(raw) + "\n",
+			Status: &typev3.HttpStatus{Code: typev3.StatusCode(status)},
+			Headers: append([]*corev3.HeaderValueOption{
+				overwrite("content-type", "application/json"),
+				overwrite("cache-control", "no-store"),
+			}, more...),
+			Body: string(raw) + "\n",
 		}},
-		DynamicMetadata: auditFields(d, "deny", field{"rule", body.Rule}, field{"error", body.Message}),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"golang.org/x/time/rate"
 
+	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/internal/problem"
@@ -32,6 +33,7 @@ type Config struct {
 	Operations *operation.Table
 	Decider    Decider
 	Signer     Signer
+	Limits     *bucket.Table
 	Metrics    *Metrics
 }
 
@@ -42,6 +44,7 @@ type Server struct {
 	operations *operation.Table
 	decider    Decider
 	issuer     *issuer
+	limits     *bucket.Table
 	metrics    *Metrics
 	// failures thins out the log of calls that no source could answer: while
 	// the API server is away that is every call, and each has an audit line.
@@ -55,7 +58,7 @@ func NewServer(c Config) (*Server, error) {
 		return nil, err
 	}
 	return &Server{
-		operations: c.Operations, decider: c.Decider, issuer: i, metrics: c.Metrics,
+		operations: c.Operations, decider: c.Decider, issuer: i, limits: c.Limits, metrics: c.Metrics,
 		failures: rate.Sometimes{First: 10, Interval: time.Second},
 	}, nil
 }
@@ -82,6 +85,14 @@ func (s *Server) Check(ctx context.Context, req *authv3.CheckRequest) (resp *aut
 			return s.refuse(ctx, req, &d, errors.New("neither allowed nor refused")), nil
 		}
 		return s.refuse(ctx, req, &d, d.Refusal), nil
+	}
+	over, err := s.count(&d, req.GetAttributes().GetContextExtensions())
+	if err != nil {
+		return s.refuse(ctx, req, &d, err), nil
+	}
+	if over != nil {
+		s.metrics.limited.Inc()
+		return limited(&d, over, traceID(ctx, req)), nil
 	}
 	resp, err = s.issuer.allow(&d, r)
 	if err != nil {

@@ -88,6 +88,8 @@ func TestWhatMakesAnEdgeUnfit(t *testing.T) {
 		"an operation without a timeout":        {func(e *model.Edge) { e.Routes[0].Timeout = 0 }, "a timeout of 0s"},
 		"a stream with a timeout":               {func(e *model.Edge) { e.Routes[1].Timeout = time.Second }, "a timeout of 1s"},
 		"a negative timeout of an operation":    {func(e *model.Edge) { e.Routes[0].Timeout = -time.Second }, "a timeout of -1s"},
+		"a rate limit that is none":             {func(e *model.Edge) { e.Routes[0].RateLimit.Bucket = "defaults" }, "rate limit: per: 0s"},
+		"a caller's rate limit that is none":    {func(e *model.Edge) { e.Routes[0].CallerRateLimit.Burst = 1 }, "rate limit: bucket"},
 		"a body without a bound":                {func(e *model.Edge) { e.Routes[0].MaxBodyBytes = 0 }, "the body has no bound"},
 		"a name that is no operation's":         {func(e *model.Edge) { e.Routes[0].Op = "_badpath" }, "the name is not an operationId"},
 		"a method that is none":                 {func(e *model.Edge) { e.Routes[0].Method = "get" }, `method "get" is not one`},

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"hangar.io/glidepath/internal/ratelimit"
 )
 
 // Route is the way of one operation.
@@ -24,6 +26,10 @@ type Route struct {
 	// answer. A stream has none.
 	Timeout time.Duration
 	Stream  bool
+	// RateLimit bounds the calls of each caller, or of each person that a
+	// caller acts for; CallerRateLimit those of a caller in all. A zero one is
+	// none. Neither counts what is not allowed.
+	RateLimit, CallerRateLimit ratelimit.Limit
 	// MaxBodyBytes bounds a request's body.
 	MaxBodyBytes uint32
 	// AuditFields are the names that the backend may add to this operation's
@@ -90,6 +96,14 @@ func (r Route) validate() error {
 	}
 	if r.MaxBodyBytes == 0 {
 		errs = append(errs, errors.New("the body has no bound"))
+	}
+	for _, l := range []ratelimit.Limit{r.RateLimit, r.CallerRateLimit} {
+		if l.IsZero() {
+			continue
+		}
+		if err := l.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("rate limit: %w", err))
+		}
 	}
 	errs = append(errs, validateAuditFields(r.AuditFields))
 	return errors.Join(errs...)

@@ -12,6 +12,7 @@
 //	operations:
 //	  listLive:
 //	    timeout: 5s
+//	    rateLimit: {requests: 60, per: 1m, burst: 20}
 //
 // What is said of an operation wins over what is said of its backend, and
 // that over the defaults.

@@ -18,7 +18,7 @@ import (
 const MaxBytes = 256 << 10
 
 // maxDepth bounds how deep a policy may nest; the deepest that means anything
-// is four.
+// is five.
 const maxDepth = 8
 
 // version is the only version of the file's shape.
@@ -170,6 +170,7 @@ func (p *parser) named(n *yaml.Node, path string, into map[string]Settings, know
 
 func (p *parser) settings(n *yaml.Node, path string, op *api.Operation) Settings {
 	var out Settings
+	var callers *yaml.Node
 	p.mapping(n, path, func(key, value *yaml.Node) {
 		switch key.Value {
 		case "timeout":
@@ -177,14 +178,27 @@ func (p *parser) settings(n *yaml.Node, path string, op *api.Operation) Settings
 			if op != nil && op.Stream {
 				p.fault(key, "%s.timeout: %s is a stream, which has none", path, op.ID)
 			}
+		case "rateLimit":
+			out.RateLimit = p.rateLimit(value, path, ".rateLimit")
+		case "callerRateLimit":
+			out.CallerRateLimit = p.rateLimit(value, path, ".callerRateLimit")
+			callers = key
 		default:
-			p.fault(key, "%s: unknown key %s; known is timeout", path, quote(key.Value))
+			p.fault(key, "%s: unknown key %s; known are timeout, rateLimit, callerRateLimit", path, quote(key.Value))
 		}
 	})
+	if each, all := out.RateLimit.Limit, out.CallerRateLimit.Limit; !each.IsZero() && !all.IsZero() &&
+		(all.Interval() > each.Interval() || all.Burst < each.Burst) {
+		p.fault(callers, "%s.callerRateLimit: allows a caller less than rateLimit allows each of its people", path)
+	}
 	return out
 }
 
 func (p *parser) timeout(n *yaml.Node, path string) time.Duration {
+	return p.duration(n, path, MinTimeout, MaxTimeout)
+}
+
+func (p *parser) duration(n *yaml.Node, path string, least, most time.Duration) time.Duration {
 	if n.Kind != yaml.ScalarNode {
 		p.fault(n, "%s: not a duration such as 10s", path)
 		return 0
@@ -194,8 +208,8 @@ func (p *parser) timeout(n *yaml.Node, path string) time.Duration {
 		p.fault(n, "%s: %s is not a duration such as 10s", path, quote(n.Value))
 		return 0
 	}
-	if d < MinTimeout || d > MaxTimeout {
-		p.fault(n, "%s: %s is not between %s and %s", path, quote(n.Value), MinTimeout, MaxTimeout)
+	if d < least || d > most {
+		p.fault(n, "%s: %s is not between %s and %s", path, quote(n.Value), least, most)
 		return 0
 	}
 	return d

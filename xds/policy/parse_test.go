@@ -67,7 +67,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			`p:2:1: unknown key "timeouts"; known are version, defaults, backends, operations`,
 		}},
 		"an unknown setting": {"version: 1\ndefaults:\n  retries: 3\n", []string{
-			`p:3:3: defaults: unknown key "retries"; known is timeout`,
+			`p:3:3: defaults: unknown key "retries"; known are timeout, rateLimit, callerRateLimit`,
 		}},
 		"an unknown operation": {"version: 1\noperations:\n  listLives: {}\n", []string{
 			`p:3:3: operations: there is no operation "listLives"`,
@@ -80,7 +80,7 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 			`p:3:3: operations: there is no operation "nope"`,
 			`p:3:19: operations.nope.timeout: "never" is not a duration such as 10s`,
 			`p:4:23: operations.listLive.timeout: "1h" is not between 100ms and 5m0s`,
-			`p:4:27: operations.listLive: unknown key "more"; known is timeout`,
+			`p:4:27: operations.listLive: unknown key "more"; known are timeout, rateLimit, callerRateLimit`,
 		}},
 		"a timeout of nothing": {"version: 1\ndefaults: {timeout: 0s}\n", []string{
 			`p:2:21: defaults.timeout: "0s" is not between 100ms and 5m0s`,
@@ -134,6 +134,8 @@ func FuzzParse(f *testing.F) {
 		"", "version: 1\n", "version: 1\ndefaults: {timeout: 7s}\nbackends:\n  livehub: {timeout: 9s}\noperations:\n  listLive: {timeout: 1500ms}\n",
 		"version: &a 1\noperations: *a\n", "a: [", "- - - -", "\xff\xfe", "{\"version\": 1}", "version: !!str 1\n", "? [a]\n: b\n", "--- |\n x\n...\n--- y",
 		"version: 1\noperations:\n  streamEvents: {timeout: 10s}\n", "%YAML 1.2\n---\nversion: 1\n",
+		"version: 1\ndefaults: {rateLimit: {requests: 60, per: 1m, burst: 20}, callerRateLimit: none}\noperations:\n  listLive: {rateLimit: none}\n",
+		"version: 1\nbackends: {livehub: {rateLimit: {requests: 4294967296, per: 1h}, callerRateLimit: {requests: 1, per: 1ms}}}\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -153,6 +155,14 @@ func FuzzParse(f *testing.F) {
 			d := pol.For(op).Timeout
 			if op.Stream != (d == 0) || (d != 0 && (d < MinTimeout || d > MaxTimeout)) {
 				t.Errorf("%q gives %s a timeout of %s", data, op.ID, d)
+			}
+			for _, l := range []RateLimit{pol.For(op).RateLimit, pol.For(op).CallerRateLimit} {
+				if l.Limit.IsZero() {
+					continue
+				}
+				if err := l.Limit.Validate(); err != nil || !l.Said {
+					t.Errorf("%q gives %s a limit of %s: %v", data, op.ID, l.Limit, err)
+				}
 			}
 		}
 	})

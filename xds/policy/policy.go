@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/ratelimit"
 )
 
 // Policy is a route policy that was found good. The zero value is the policy
@@ -21,6 +22,20 @@ type Settings struct {
 	// Timeout bounds a call, from the end of its request to the end of its
 	// answer. Streams have none.
 	Timeout time.Duration
+	// RateLimit bounds the calls of each caller, or of each person that a
+	// caller acts for; CallerRateLimit those of a caller in all.
+	RateLimit, CallerRateLimit RateLimit
+}
+
+// RateLimit is what one level says of a limit. What is limited at one level is
+// counted together: the calls of all operations that have their limit from
+// there.
+type RateLimit struct {
+	// Said tells a limit that a level switched off from one that it says
+	// nothing of.
+	Said bool
+	// Limit is zero where there is none.
+	Limit ratelimit.Limit
 }
 
 // DefaultTimeout is the timeout where the policy says nothing. It leaves room
@@ -35,12 +50,20 @@ const (
 )
 
 // For gives the settings in force for an operation, with every field set but
-// those that do not apply to it.
+// those that do not apply to it. There is no rate limit that nobody asked for:
+// which number protects one cluster and does not hurt another, only its
+// operators know.
 func (p Policy) For(op api.Operation) Settings {
 	out := Settings{Timeout: DefaultTimeout}
 	for _, s := range []Settings{p.defaults, p.backends[op.Backend], p.operations[op.ID]} {
 		if s.Timeout != 0 {
 			out.Timeout = s.Timeout
+		}
+		if s.RateLimit.Said {
+			out.RateLimit = s.RateLimit
+		}
+		if s.CallerRateLimit.Said {
+			out.CallerRateLimit = s.CallerRateLimit
 		}
 	}
 	if op.Stream {

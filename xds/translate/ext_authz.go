@@ -7,6 +7,7 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"hangar.io/glidepath/internal/ratelimit"
 	"hangar.io/glidepath/xds/model"
 )
 
@@ -47,7 +48,22 @@ func extAuthz(e *model.Edge) *extauthzv3.ExtAuthz {
 	}
 }
 
-// routeExtAuthz tells authz which operation a route is.
+// callExtensions are what authz is told of a call besides the request. Only
+// a route's own configuration gets there, nothing that a caller sends.
+func callExtensions(r model.Route) map[string]string {
+	out := map[string]string{"op": r.Op}
+	for name, l := range map[string]ratelimit.Limit{
+		ratelimit.Extension: r.RateLimit, ratelimit.CallerExtension: r.CallerRateLimit,
+	} {
+		if !l.IsZero() {
+			out[name] = l.String()
+		}
+	}
+	return out
+}
+
+// routeExtAuthz tells authz which operation a route is, and how much of it one
+// caller may have.
 func routeExtAuthz(extensions map[string]string) *extauthzv3.ExtAuthzPerRoute {
 	return &extauthzv3.ExtAuthzPerRoute{Override: &extauthzv3.ExtAuthzPerRoute_CheckSettings{
 		CheckSettings: &extauthzv3.CheckSettings{ContextExtensions: extensions},

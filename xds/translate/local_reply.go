@@ -15,6 +15,9 @@ import (
 
 const jsonContent = "application/json"
 
+// ruleLimited is the only rule that comes with an allowed call.
+const ruleLimited = "GP-EDGE-429"
+
 // localReplies gives what Envoy answers by itself the shape of every other
 // error. The first mapper that matches is taken.
 func localReplies(p *packer, replies []model.Reply) *hcmv3.LocalReplyConfig {
@@ -38,11 +41,15 @@ func localReplies(p *packer, replies []model.Reply) *hcmv3.LocalReplyConfig {
 }
 
 // refusal passes what authz answered. That authz was away carries the same
-// flags as a refusal does, so it is told apart by the decision in the call's
-// metadata, which only authz can have put there.
+// flags as a refusal does, so it is told apart by what is in the call's
+// metadata, which only authz can have put there: a refusal's decision, or the
+// rule of an allowed call over a rate limit.
 func refusal() *hcmv3.ResponseMapper {
 	return &hcmv3.ResponseMapper{
-		Filter: callSays(filterExtAuthz, "decision", decisionDeny, false),
+		Filter: or(
+			callSays(filterExtAuthz, "decision", decisionDeny, false),
+			callSays(filterExtAuthz, "rule", ruleLimited, false),
+		),
 		BodyFormatOverride: &corev3.SubstitutionFormatString{
 			Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{
 				Specifier: &corev3.DataSource_InlineString{InlineString: "%LOCAL_REPLY_BODY%"},

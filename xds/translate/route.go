@@ -20,7 +20,7 @@ func operationRoute(p *packer, e *model.Edge, r model.Route) *routev3.Route {
 	match := pathMatch(p, r.Path)
 	match.Headers = []*routev3.HeaderMatcher{methodIs(r.Method)}
 	filters := map[string]*anypb.Any{
-		filterExtAuthz: p.any(routeExtAuthz(map[string]string{"op": r.Op})),
+		filterExtAuthz: p.any(routeExtAuthz(callExtensions(r))),
 		filterBody:     p.any(routeBodyLimit(r)),
 	}
 	if r.Stream {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"hangar.io/glidepath/internal/ratelimit"
 	"hangar.io/glidepath/xds/model"
 	"hangar.io/glidepath/xds/translate"
 )
@@ -75,6 +76,10 @@ func cases() map[string]struct {
 		}, routes},
 		"route-slower-than-idle": {func(e *model.Edge) {
 			e.Routes[0].Timeout = 2 * time.Minute
+		}, routes},
+		"route-rate-limits": {func(e *model.Edge) {
+			e.Routes[0].RateLimit = ratelimit.Limit{Bucket: "operations.listLive", Requests: 60, Per: time.Minute, Burst: 20}
+			e.Routes[0].CallerRateLimit = ratelimit.Limit{Bucket: "defaults", Requests: 100, Per: time.Second, Burst: 500}
 		}, routes},
 		"routes-in-order": {func(e *model.Edge) {
 			r := e.Routes[0]
