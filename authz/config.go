@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hangar.io/glidepath/authz/edgemetrics"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // Config is what the process is told, by flags or by the environment. It holds
@@ -24,6 +25,8 @@ type Config struct {
 	EnvoyAdmin      string   `env:"ENVOY_ADMIN" placeholder:"URL" help:"Envoy's admin interface, unix:///path or http://127.0.0.1:port. Empty means that the metrics of calls are not served."`
 	MetricsListen   string   `env:"METRICS_LISTEN" default:":9090" help:"Address of the metrics."`
 	ProbeListen     string   `env:"PROBE_LISTEN" default:":8081" help:"Address of the probes, /healthz and /readyz."`
+
+	telemetry.TraceConfig
 }
 
 // maxSocketPath is what fits into a socket address everywhere.
@@ -39,6 +42,7 @@ func (c *Config) Validate() error {
 		checkPath("--identity-keys-dir", c.IdentityKeysDir),
 		checkListen("--metrics-listen", c.MetricsListen),
 		checkListen("--probe-listen", c.ProbeListen),
+		c.TraceConfig.Validate(),
 	}
 	if c.Socket != "" && c.Socket == c.HTTPSocket {
 		faults = append(faults, errors.New("--socket and --http-socket: the same path"))

@@ -11,7 +11,6 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
@@ -27,6 +26,7 @@ import (
 	"hangar.io/glidepath/authz/self"
 	"hangar.io/glidepath/internal/kube"
 	"hangar.io/glidepath/internal/lifecycle"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // Run decides calls until ctx ends. It returns an error when it cannot start or
@@ -44,8 +44,13 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("reading the contract: %w", err)
 	}
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg := telemetry.NewRegistry()
+	tracing, err := telemetry.NewTracing(ctx, telemetry.Options{TraceConfig: c.TraceConfig, Service: "glidepath-authz", Metrics: reg})
+	if err != nil {
+		return err
+	}
+	defer tracing.Shutdown(ctx)
+	cluster.Wrap(tracing.WrapTransport(kube.SpanName))
 	index, err := watchNamespaces(cluster, reg)
 	if err != nil {
 		return err
@@ -68,6 +73,7 @@ func Run(ctx context.Context, c Config) error {
 		Signer:  keys.signer,
 		Limits:  limits,
 		Metrics: extauthz.NewMetrics(reg),
+		Tracing: tracing,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/ratelimit"
+	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/xds/model"
 	"hangar.io/glidepath/xds/policy"
 )
@@ -15,7 +16,7 @@ import (
 func options() EdgeOptions {
 	return EdgeOptions{
 		Listen: "0.0.0.0:8080", Backends: "livehub=10.0.0.1:8080,10.0.0.2:8080",
-		AuthzSocket: "/run/authz.sock", AuthzHTTPSocket: "/run/authz-http.sock", TraceRatio: 1,
+		AuthzSocket: "/run/authz.sock", AuthzHTTPSocket: "/run/authz-http.sock", TraceConfig: telemetry.TraceConfig{TraceRatio: 1},
 	}
 }
 
@@ -179,7 +180,7 @@ func TestWhatKeepsAnEdgeFromBeingBuilt(t *testing.T) {
 			"--backends: no served operation has the backend runs",
 		}},
 		"every option at once": {func(o *EdgeOptions) {
-			*o = EdgeOptions{Listen: "8080", Backends: "livehub;x=1;livehub=a:b", AuthzSocket: "authz.sock", ServePlanned: "x", OTLPEndpoint: "https://user:pass@c", TraceRatio: 2}
+			*o = EdgeOptions{Listen: "8080", Backends: "livehub;x=1;livehub=a:b", AuthzSocket: "authz.sock", ServePlanned: "x", TraceConfig: telemetry.TraceConfig{OTLPEndpoint: "https://user:pass@c", TraceRatio: 2}}
 		}, []string{
 			`--listen: "8080" is not host:port`, `--backends: "livehub" is not name=host:port`, `--backends: x: "1" is not host:port`,
 			`--backends: livehub: "a:b" is not host:port`, `--authz-socket: "authz.sock" is not an absolute path`,

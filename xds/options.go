@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/xds/model"
 )
 
@@ -15,13 +16,13 @@ import (
 // policy. The tags are those of kong: the same struct is flags and
 // environment.
 type EdgeOptions struct {
-	Listen          string  `name:"listen" env:"EDGE_LISTEN" default:"0.0.0.0:8080" help:"Address that Envoy listens on for callers."`
-	Backends        string  `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
-	AuthzSocket     string  `name:"authz-socket" env:"AUTHZ_SOCKET" default:"/run/glidepath/authz.sock" help:"Unix socket of authz's decisions (gRPC)."`
-	AuthzHTTPSocket string  `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" default:"/run/glidepath/authz-http.sock" help:"Unix socket of the operations that authz answers (HTTP)."`
-	ServePlanned    string  `name:"serve-planned" env:"SERVE_PLANNED" help:"Address that answers the operations whose backend does not exist yet. For tests only."`
-	OTLPEndpoint    string  `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"OTLP/HTTP collector, as http://host:4318. Empty exports nothing."`
-	TraceRatio      float64 `name:"trace-ratio" env:"TRACE_SAMPLE_RATIO" default:"1" help:"Share of the traces that begin at the edge to sample, 0 to 1."`
+	Listen          string `name:"listen" env:"EDGE_LISTEN" default:"0.0.0.0:8080" help:"Address that Envoy listens on for callers."`
+	Backends        string `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
+	AuthzSocket     string `name:"authz-socket" env:"AUTHZ_SOCKET" default:"/run/glidepath/authz.sock" help:"Unix socket of authz's decisions (gRPC)."`
+	AuthzHTTPSocket string `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" default:"/run/glidepath/authz-http.sock" help:"Unix socket of the operations that authz answers (HTTP)."`
+	ServePlanned    string `name:"serve-planned" env:"SERVE_PLANNED" help:"Address that answers the operations whose backend does not exist yet. For tests only."`
+
+	telemetry.TraceConfig // of Envoy: xds answers no call, so it has no spans of its own
 }
 
 // Validate reports every fault of o together.
@@ -62,14 +63,12 @@ func (o EdgeOptions) parse() (parsed, error) {
 		keep(err)
 		p.planned = []model.Address{a}
 	}
+	keep(o.TraceConfig.Validate())
 	if o.OTLPEndpoint != "" {
 		var a model.Address
 		a, p.tracesURL, err = parseCollector(o.OTLPEndpoint)
 		keep(err)
 		p.collector = []model.Address{a}
-	}
-	if !(o.TraceRatio >= 0 && o.TraceRatio <= 1) { // so that NaN is refused too
-		keep(fmt.Errorf("--trace-ratio: %v is not between 0 and 1", o.TraceRatio))
 	}
 	return p, errors.Join(errs...)
 }

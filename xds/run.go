@@ -7,11 +7,9 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/lifecycle"
+	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/xds/policy"
 	"hangar.io/glidepath/xds/server"
 )
@@ -44,8 +42,7 @@ func Run(ctx context.Context, opts Options) error {
 	if err := opts.Validate(); err != nil {
 		return err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := telemetry.NewRegistry()
 	store, err := server.NewStore(opts.StateDir)
 	if err != nil {
 		return err

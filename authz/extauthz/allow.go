@@ -128,6 +128,6 @@ func (i *issuer) answer(d *decision.Decision, c identity.Claims) (*authv3.CheckR
 			Headers:         []*corev3.HeaderValueOption{overwrite(strings.ToLower(identity.Header), signed)},
 			HeadersToRemove: removed,
 		}},
-		DynamicMetadata: auditFields(d, "allow"),
+		DynamicMetadata: auditFields(d, verdictAllow),
 	}, nil
 }

@@ -31,6 +31,7 @@ import (
 	"hangar.io/glidepath/authz/token"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,6 +51,11 @@ type edge struct {
 
 func newEdge(t testing.TB, d extauthz.Decider) *edge {
 	t.Helper()
+	return newTracedEdge(t, d, nil)
+}
+
+func newTracedEdge(t testing.TB, d extauthz.Decider, tracing *telemetry.Tracing) *edge {
+	t.Helper()
 	dir := t.TempDir()
 	e := &edge{reg: prometheus.NewRegistry(), keys: filepath.Join(dir, "public")}
 	if err := identity.GenerateKeyPair(filepath.Join(dir, "key.pem"), e.keys); err != nil {
@@ -60,7 +66,7 @@ func newEdge(t testing.TB, d extauthz.Decider) *edge {
 		t.Fatal(err)
 	}
 	e.Server, err = extauthz.NewServer(extauthz.Config{
-		Operations: operations(t), Decider: d, Signer: signer, Limits: bucket.New(bucket.Config{}), Metrics: extauthz.NewMetrics(e.reg),
+		Operations: operations(t), Decider: d, Signer: signer, Limits: bucket.New(bucket.Config{}), Metrics: extauthz.NewMetrics(e.reg), Tracing: tracing,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,6 @@ func limited(d *decision.Decision, over *tooMany, traceID string) *authv3.CheckR
 	resp := denied(codes.ResourceExhausted, over.problem.Status(), body,
 		// Whole seconds, never fewer than the wait.
 		overwrite("retry-after", strconv.FormatInt(int64((over.wait+time.Second-1)/time.Second), 10)))
-	resp.DynamicMetadata = auditFields(d, "allow", field{"rule", body.Rule}, field{"error", body.Message})
+	resp.DynamicMetadata = auditFields(d, verdictAllow, field{"rule", body.Rule}, field{"error", body.Message})
 	return resp
 }

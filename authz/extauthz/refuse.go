@@ -8,9 +8,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"go.opentelemetry.io/otel/trace"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hangar.io/glidepath/authz/decision"
@@ -31,7 +31,7 @@ func refusal(d *decision.Decision, p *problem.Error, traceID, allow string) *aut
 		h = append(h, overwrite("allow", allow))
 	}
 	resp := denied(code, p.Status(), body, h...)
-	resp.DynamicMetadata = auditFields(d, "deny", field{"rule", body.Rule}, field{"error", body.Message})
+	resp.DynamicMetadata = auditFields(d, verdictDeny, field{"rule", body.Rule}, field{"error", body.Message})
 	return resp
 }
 
@@ -53,6 +53,12 @@ func denied(code codes.Code, status int, body problem.Body, more ...*corev3.Head
 		}},
 	}
 }
+
+// The words for a decision in logs, counters and spans.
+const (
+	verdictAllow = "allow"
+	verdictDeny  = "deny"
+)
 
 type field struct{ name, value string }
 
@@ -79,14 +85,11 @@ func overwrite(name, value string) *corev3.HeaderValueOption {
 	}
 }
 
-// traceID gives the trace of a call: Envoy sends its own span's parent with the
-// gRPC call. A caller's header is the second choice, for an edge without
-// tracing.
+// traceID gives the trace of a call: the one that Envoy sent with the gRPC
+// call. A caller's header is the second choice, for an edge without tracing.
 func traceID(ctx context.Context, req *authv3.CheckRequest) string {
-	for _, v := range metadata.ValueFromIncomingContext(ctx, "traceparent") {
-		if id := problem.TraceID(v); id != "" {
-			return id
-		}
+	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+		return sc.TraceID().String()
 	}
 	http := req.GetAttributes().GetRequest().GetHttp()
 	v, _ := headers{joined: http.GetHeaders(), raw: http.GetHeaderMap().GetHeaders()}.Get("traceparent")

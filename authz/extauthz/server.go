@@ -15,12 +15,14 @@ import (
 	"time"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
 	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // Decider decides calls; decision.Decider is one.
@@ -28,13 +30,15 @@ type Decider interface {
 	Decide(context.Context, decision.Request) decision.Decision
 }
 
-// Config is what a Server needs. All fields are required.
+// Config is what a Server needs. All fields but Tracing are required.
 type Config struct {
 	Operations *operation.Table
 	Decider    Decider
 	Signer     Signer
 	Limits     *bucket.Table
 	Metrics    *Metrics
+	// Tracing makes the spans of checks; nil makes none.
+	Tracing *telemetry.Tracing
 }
 
 // Server answers Envoy's checks. It is safe for concurrent use.
@@ -46,6 +50,7 @@ type Server struct {
 	issuer     *issuer
 	limits     *bucket.Table
 	metrics    *Metrics
+	tracing    *telemetry.Tracing
 	// failures thins out the log of calls that no source could answer: while
 	// the API server is away that is every call, and each has an audit line.
 	failures rate.Sometimes
@@ -57,8 +62,11 @@ func NewServer(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Tracing == nil {
+		c.Tracing = new(telemetry.Tracing)
+	}
 	return &Server{
-		operations: c.Operations, decider: c.Decider, issuer: i, limits: c.Limits, metrics: c.Metrics,
+		operations: c.Operations, decider: c.Decider, issuer: i, limits: c.Limits, metrics: c.Metrics, tracing: c.Tracing,
 		failures: rate.Sometimes{First: 10, Interval: time.Second},
 	}, nil
 }
@@ -67,12 +75,14 @@ func NewServer(c Config) (*Server, error) {
 // the one that says why.
 func (s *Server) Check(ctx context.Context, req *authv3.CheckRequest) (resp *authv3.CheckResponse, _ error) {
 	start := time.Now()
+	ctx, span := s.begin(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.panics.Inc()
 			slog.ErrorContext(ctx, "panic in a check, the call is refused", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			resp = s.refuse(ctx, req, &decision.Decision{}, errors.New("panic"))
 		}
+		span.End()
 		s.metrics.seconds.Observe(time.Since(start).Seconds())
 	}()
 	r, err := s.read(req)
@@ -92,6 +102,8 @@ func (s *Server) Check(ctx context.Context, req *authv3.CheckRequest) (resp *aut
 	}
 	if over != nil {
 		s.metrics.limited.Inc()
+		describe(span, req, &d, verdictAllow)
+		over.problem.Record(ctx)
 		return limited(&d, over, traceID(ctx, req)), nil
 	}
 	resp, err = s.issuer.allow(&d, r)
@@ -99,18 +111,21 @@ func (s *Server) Check(ctx context.Context, req *authv3.CheckRequest) (resp *aut
 		return s.refuse(ctx, req, &d, err), nil
 	}
 	s.metrics.allowed.Inc()
+	describe(span, req, &d, verdictAllow)
 	return resp, nil
 }
 
 func (s *Server) refuse(ctx context.Context, req *authv3.CheckRequest, d *decision.Decision, err error) *authv3.CheckResponse {
 	p := problem.From(err)
-	trace := traceID(ctx, req)
+	id := traceID(ctx, req)
 	s.metrics.refuse(p)
+	describe(trace.SpanFromContext(ctx), req, d, verdictDeny)
+	p.Record(ctx)
 	// A caller that has left is nobody's fault.
 	if p.Status() >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
 		s.failures.Do(func() {
-			slog.ErrorContext(ctx, "call refused for want of an answer", "rule", p.Rule.ID, "traceId", trace, "error", p.Error())
+			slog.ErrorContext(ctx, "call refused for want of an answer", "rule", p.Rule.ID, "traceId", id, "error", p.Error())
 		})
 	}
-	return refusal(d, p, trace, req.GetAttributes().GetContextExtensions()[allowExtension])
+	return refusal(d, p, id, req.GetAttributes().GetContextExtensions()[allowExtension])
 }

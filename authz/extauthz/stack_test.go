@@ -16,6 +16,8 @@ import (
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/namespaces"
 	"hangar.io/glidepath/authz/review"
+	"hangar.io/glidepath/internal/kube"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // shop is a cluster with one app and nothing else.
@@ -41,6 +43,11 @@ func longToken(name string) string {
 // do everything.
 func newStack(t testing.TB) (*edge, *apifake.Server) {
 	t.Helper()
+	return newTracedStack(t, new(telemetry.Tracing))
+}
+
+func newTracedStack(t testing.TB, tracing *telemetry.Tracing) (*edge, *apifake.Server) {
+	t.Helper()
 	s := &apifake.Server{}
 	s.AcceptUser("reader-token", "reader")
 	s.AcceptUser("tower-token", "tower")
@@ -52,7 +59,9 @@ func newStack(t testing.TB) (*edge, *apifake.Server) {
 		}
 		s.Grant("tower", op.Verb, resource, "")
 	}
-	client, err := review.NewClient(s.Config())
+	cfg := s.Config()
+	cfg.Wrap(tracing.WrapTransport(kube.SpanName))
+	client, err := review.NewClient(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +82,9 @@ func newStack(t testing.TB) (*edge, *apifake.Server) {
 		tokens.Close()
 		access.Close()
 	})
-	return newEdge(t, decision.New(decision.Config{
+	return newTracedEdge(t, decision.New(decision.Config{
 		Authenticator: authn.ByIssuer{Default: tokens}, Access: access, Namespaces: shop{}, Delegates: []string{"tower"},
-	})), s
+	}), tracing), s
 }
 
 // FuzzCheck looks for a call that is allowed though it must not be: without a

@@ -7,12 +7,17 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // Group lets concurrent callers that ask for the same key share one fill. A
 // fill is detached from the caller that started it: that caller may leave
 // without failing those who joined. It is bounded by a deadline of its own and
-// by the life of the group. A Group is safe for concurrent use.
+// by the life of the group. It belongs to the trace of that caller; the spans of
+// those who joined link to it. A Group is safe for concurrent use.
 //
 // x/sync/singleflight does not do here: it cannot wait for the fills under way
 // at the end, and a panic in a fill whose caller has left ends the process.
@@ -29,6 +34,7 @@ type Group[K comparable, V any] struct {
 
 // flight is one fill under way. Its answer is read after done is closed.
 type flight[V any] struct {
+	work  trace.SpanContext // what it is a part of
 	done  chan struct{}
 	value V
 	err   error
@@ -49,9 +55,12 @@ var ErrClosed = errors.New("shutting down")
 // joined says that another caller started the fill. An answer is shared:
 // callers only read it.
 func (g *Group[K, V]) Do(ctx context.Context, key K, fill func(context.Context) (V, error)) (value V, joined bool, err error) {
-	f, joined, err := g.flight(key, fill)
+	f, joined, err := g.flight(ctx, key, fill)
 	if err != nil {
 		return value, false, err
+	}
+	if joined {
+		telemetry.Link(ctx, f.work)
 	}
 	select {
 	case <-f.done:
@@ -61,7 +70,7 @@ func (g *Group[K, V]) Do(ctx context.Context, key K, fill func(context.Context) 
 	}
 }
 
-func (g *Group[K, V]) flight(key K, fill func(context.Context) (V, error)) (f *flight[V], joined bool, err error) {
+func (g *Group[K, V]) flight(ctx context.Context, key K, fill func(context.Context) (V, error)) (f *flight[V], joined bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -70,14 +79,15 @@ func (g *Group[K, V]) flight(key K, fill func(context.Context) (V, error)) (f *f
 	if f, ok := g.flights[key]; ok {
 		return f, true, nil
 	}
-	f = &flight[V]{done: make(chan struct{})}
+	f = &flight[V]{work: trace.SpanContextFromContext(ctx), done: make(chan struct{})}
 	g.flights[key] = f
-	g.running.Go(func() { g.run(key, f, fill) })
+	life := telemetry.Detach(g.life, ctx)
+	g.running.Go(func() { g.run(life, key, f, fill) })
 	return f, false, nil
 }
 
-func (g *Group[K, V]) run(key K, f *flight[V], fill func(context.Context) (V, error)) {
-	ctx, cancel := context.WithTimeout(g.life, g.timeout)
+func (g *Group[K, V]) run(life context.Context, key K, f *flight[V], fill func(context.Context) (V, error)) {
+	ctx, cancel := context.WithTimeout(life, g.timeout)
 	defer cancel()
 	f.value, f.err = guard(ctx, fill)
 	g.mu.Lock()

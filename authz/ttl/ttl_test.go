@@ -10,6 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 
 	"hangar.io/glidepath/authz/ttl"
@@ -175,4 +178,43 @@ func TestCloseEndsTheFillsAndWaitsForThem(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 	g.Close()
+}
+
+func TestAFillIsInTheTraceOfWhoStartedItAndTheOthersLinkToIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorded := tracetest.NewSpanRecorder()
+		tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorded)).Tracer("test")
+		g := ttl.NewGroup[string, int](time.Second)
+		defer g.Close()
+		var fillIn trace.SpanContext
+		release := make(chan struct{})
+		call := func(name string) {
+			ctx, span := tracer.Start(t.Context(), name)
+			defer span.End()
+			if _, _, err := g.Do(ctx, "key", func(ctx context.Context) (int, error) {
+				fillIn = trace.SpanContextFromContext(ctx)
+				<-release
+				return 1, nil
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { call("first") })
+		synctest.Wait()
+		wg.Go(func() { call("second") })
+		synctest.Wait()
+		close(release)
+		wg.Wait()
+		spans := map[string]sdktrace.ReadOnlySpan{}
+		for _, s := range recorded.Ended() {
+			spans[s.Name()] = s
+		}
+		if first := spans["first"]; !fillIn.Equal(first.SpanContext()) || len(first.Links()) != 0 {
+			t.Errorf("the fill is in %v with links %v, want it in %v", fillIn, first.Links(), first.SpanContext())
+		}
+		if links := spans["second"].Links(); len(links) != 1 || !links[0].SpanContext.Equal(fillIn) {
+			t.Errorf("the second caller links to %v, want %v", links, fillIn)
+		}
+	})
 }

@@ -1,7 +1,7 @@
 // Package problem owns the errors that callers see: one table of rules (see
 // rules.go), the error type that carries a rule through the code, and the one
 // way such an error becomes a JSON answer. What went wrong inside stays in the
-// error's cause, which only logs show.
+// error's cause, which only logs and spans show.
 package problem
 
 import (
@@ -25,7 +25,7 @@ type Error struct {
 	Message string
 	// Hint overrides the rule's own hint when it is not empty.
 	Hint string
-	// Cause is what happened inside. It goes to logs only.
+	// Cause is what happened inside. It goes to logs and spans only.
 	Cause error
 }
 
@@ -112,6 +112,7 @@ func (e *Error) Status() int {
 // line says the rule and the message, and logs the cause of a 5xx.
 func Write(w http.ResponseWriter, r *http.Request, err error) {
 	p := From(err)
+	p.Record(r.Context())
 	body := p.Body(TraceID(r.Header.Get("Traceparent")))
 	if p.Status() >= http.StatusInternalServerError {
 		slog.ErrorContext(r.Context(), "call failed", "rule", body.Rule, "traceId", body.TraceID, "error", p.Error())

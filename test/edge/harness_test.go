@@ -15,6 +15,7 @@ import (
 	"hangar.io/glidepath/internal/devenv"
 	"hangar.io/glidepath/internal/devenv/devtest"
 	"hangar.io/glidepath/internal/devenv/ports"
+	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/xds"
 )
 
@@ -69,8 +70,7 @@ func start(t *testing.T, s setup) *edge {
 			Backends:        "livehub=" + e.backend.addr,
 			AuthzSocket:     filepath.Join(sockets, "authz.sock"),
 			AuthzHTTPSocket: filepath.Join(sockets, "authz-http.sock"),
-			TraceRatio:      s.ratio,
-			OTLPEndpoint:    s.otlp,
+			TraceConfig:     telemetry.TraceConfig{OTLPEndpoint: s.otlp, TraceRatio: s.ratio},
 		},
 		Socket:        filepath.Join(sockets, "xds.sock"),
 		Policy:        e.policy,
