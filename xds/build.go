@@ -43,9 +43,9 @@ func Build(operations []api.Operation, pol policy.Policy, opts EdgeOptions) (*mo
 		Listen:       in.listen,
 		Limits:       limits(),
 		Authz:        clusterAuthz,
-		Refusals:     clusterAuthzHTTP,
 		AuthzTimeout: authzTimeout,
 		Replies:      replies(),
+		GRPCReply:    grpcReply(),
 		Tracing: model.Tracing{
 			Service: "glidepath-edge", Cluster: clusterCollector, URL: in.tracesURL, Ratio: opts.TraceRatio,
 		},
@@ -129,4 +129,13 @@ func replies() []model.Reply {
 		out = append(out, model.Reply{Status: uint32(r.Status), Rule: r.ID, Message: r.Message, Hint: r.Hint})
 	}
 	return out
+}
+
+// grpcReply is what a call gets that calls itself gRPC.
+func grpcReply() model.Reply {
+	return model.Reply{
+		Status: uint32(problem.EdgeBadRequest.Status), Rule: problem.EdgeBadRequest.ID,
+		Message: "this API is not served as gRPC",
+		Hint:    "send another Content-Type than application/grpc, or none",
+	}
 }

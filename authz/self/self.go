@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/api/authzapi"
@@ -19,9 +18,7 @@ import (
 const Backend = "authz"
 
 // NewHandler serves the operations whose backend this is. Every other request,
-// and one that did not pass the edge, is 401; but one that calls itself gRPC is
-// 400, whatever it is: the edge sends all of those here, since its own answers
-// to them would be gRPC's.
+// and one that did not pass the edge, is 401.
 func NewHandler(v *identity.Verifier, operations []api.Operation) http.Handler {
 	ids := map[string]string{}
 	for _, op := range operations {
@@ -30,18 +27,7 @@ func NewHandler(v *identity.Verifier, operations []api.Operation) http.Handler {
 		}
 	}
 	op := func(r *http.Request) string { return ids[r.Method+" "+r.URL.Path] }
-	return refuseGRPC(identity.Require(v, op, authzapi.Handler(server{contract: api.Contract()})))
-}
-
-func refuseGRPC(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-			problem.Write(w, r, problem.New(problem.EdgeBadRequest, "this API is not served as gRPC").
-				WithHint("send another Content-Type than application/grpc, or none"))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	return identity.Require(v, op, authzapi.Handler(server{contract: api.Contract()}))
 }
 
 // server implements the generated interface.

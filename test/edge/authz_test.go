@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -41,6 +42,9 @@ type fakeAuthz struct {
 	socket string
 	grpc   *grpc.Server
 	served chan struct{}
+
+	// ledger, once it is set, decides in place of the token's name.
+	ledger atomic.Pointer[ledger]
 
 	mu     sync.Mutex
 	checks []*authv3.CheckRequest
@@ -92,6 +96,9 @@ func (a *fakeAuthz) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.
 	a.mu.Lock()
 	a.checks = append(a.checks, r)
 	a.mu.Unlock()
+	if l := a.ledger.Load(); l != nil {
+		return l.decide(r), nil
+	}
 	op := r.GetAttributes().GetContextExtensions()["op"]
 	token := strings.Join(told(r)["authorization"], ",")
 	switch {
@@ -109,13 +116,18 @@ func (a *fakeAuthz) Check(ctx context.Context, r *authv3.CheckRequest) (*authv3.
 	if token == tokenBare {
 		return &authv3.CheckResponse{Status: &statuspb.Status{Code: int32(codes.OK)}}, nil
 	}
+	return allowAs(identity), nil
+}
+
+// allowAs allows a call and gives it an identity.
+func allowAs(id string) *authv3.CheckResponse {
 	return &authv3.CheckResponse{
 		Status:          &statuspb.Status{Code: int32(codes.OK)},
 		DynamicMetadata: fields(map[string]string{"decision": "allow", "caller": "system:serviceaccount:shop:reader", "app": "shop", "onBehalfOf": "ada"}),
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{
-			Headers: []*corev3.HeaderValueOption{header("x-glidepath-identity", identity)},
+			Headers: []*corev3.HeaderValueOption{header("x-glidepath-identity", id)},
 		}},
-	}, nil
+	}
 }
 
 // told gives the headers that authz was told of a call.

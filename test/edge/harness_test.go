@@ -46,6 +46,7 @@ func (r *running) stop() error {
 type setup struct {
 	policy  string // the route policy at first
 	planned bool   // serve the planned operations too, by the same backend
+	alone   bool   // nothing is beside Envoy but xds: authz is away, and what it serves
 	otlp    string // a collector's URL
 	ratio   float64
 }
@@ -62,8 +63,10 @@ func start(t *testing.T, s setup) *edge {
 	}
 	e.url = "http://" + e.addr
 	e.backend = startBackend(t)
-	e.authz = startAuthz(t, filepath.Join(sockets, "authz.sock"))
-	startBackendOn(t, filepath.Join(sockets, "authz-http.sock"), e.backend)
+	if !s.alone {
+		e.authz = startAuthz(t, filepath.Join(sockets, "authz.sock"))
+		startBackendOn(t, filepath.Join(sockets, "authz-http.sock"), e.backend)
+	}
 	e.options = xds.Options{
 		EdgeOptions: xds.EdgeOptions{
 			Listen:          e.addr,

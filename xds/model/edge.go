@@ -14,16 +14,15 @@ type Edge struct {
 	Limits Limits
 	// Authz is the name of the cluster that decides every call.
 	Authz string
-	// Refusals is the name of the cluster that answers calls which call
-	// themselves gRPC: Envoy's own answers to those are no JSON.
-	Refusals string
 	// AuthzTimeout bounds one decision. It is longer than authz's own
 	// deadline, so that authz itself gets to say what was slow.
 	AuthzTimeout time.Duration
 	Routes       []Route
 	Clusters     []Cluster
 	Replies      []Reply
-	Tracing      Tracing
+	// GRPCReply is the answer to a call that calls itself gRPC.
+	GRPCReply Reply
+	Tracing   Tracing
 }
 
 // Limits protect one connection or one call; what protects the whole process
@@ -128,22 +127,29 @@ func (e *Edge) validateReplies() error {
 	var errs []error
 	seen := map[uint32]bool{}
 	for _, r := range e.Replies {
-		if r.Status < 400 || r.Status > 599 {
-			errs = append(errs, fmt.Errorf("reply %d: not the status of an error", r.Status))
-		}
 		if seen[r.Status] {
 			errs = append(errs, fmt.Errorf("reply %d: given twice", r.Status))
 		}
 		seen[r.Status] = true
-		if r.Rule == "" || r.Message == "" {
-			errs = append(errs, fmt.Errorf("reply %d: needs a rule and a message", r.Status))
-		}
+		errs = append(errs, r.validate("reply"))
 	}
+	errs = append(errs, e.GRPCReply.validate("the reply to gRPC"))
 	// Everything else that Envoy might answer is turned into one of these.
 	for _, s := range []uint32{StatusOtherRequest, StatusOtherServer} {
 		if !seen[s] {
 			errs = append(errs, fmt.Errorf("reply %d: missing", s))
 		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r Reply) validate(what string) error {
+	var errs []error
+	if r.Status < 400 || r.Status > 599 {
+		errs = append(errs, fmt.Errorf("%s %d: not the status of an error", what, r.Status))
+	}
+	if r.Rule == "" || r.Message == "" {
+		errs = append(errs, fmt.Errorf("%s %d: needs a rule and a message", what, r.Status))
 	}
 	return errors.Join(errs...)
 }
@@ -178,7 +184,6 @@ func (e *Edge) validateReferences() error {
 		}
 	}
 	refer("authz", e.Authz)
-	refer("refusals", e.Refusals)
 	refer("tracing", e.Tracing.Cluster)
 	for _, r := range e.Routes {
 		refer("route "+r.Op, r.Cluster)

@@ -22,7 +22,7 @@ func whole() *model.Edge {
 			MaxConcurrentStreams: 100, StreamWindow: 65536, ConnectionWindow: 1 << 20,
 		},
 		Authz:        "authz",
-		Refusals:     "livehub",
+		GRPCReply:    model.Reply{Status: 400, Rule: "GP-EDGE-400", Message: "no gRPC"},
 		AuthzTimeout: time.Second,
 		Routes: []model.Route{
 			{Op: "listLive", Method: "GET", Path: "/v1/apps/{app}/live", Tier: "T0", Cluster: "livehub", Timeout: time.Second, MaxBodyBytes: 1},
@@ -80,6 +80,8 @@ func TestWhatMakesAnEdgeUnfit(t *testing.T) {
 		"a ratio that is no number":             {func(e *model.Edge) { e.Tracing.Ratio = math.NaN() }, "tracing.ratio: NaN"},
 		"a reply that is no error":              {func(e *model.Edge) { e.Replies[0].Status = 200 }, "reply 200: not the status of an error"},
 		"a reply twice":                         {func(e *model.Edge) { e.Replies = append(e.Replies, e.Replies[0]) }, "reply 400: given twice"},
+		"a reply to gRPC that is no error":      {func(e *model.Edge) { e.GRPCReply.Status = 200 }, "the reply to gRPC 200: not the status of an error"},
+		"no reply to gRPC":                      {func(e *model.Edge) { e.GRPCReply = model.Reply{} }, "the reply to gRPC 0: needs a rule and a message"},
 		"a reply without a rule":                {func(e *model.Edge) { e.Replies[0].Rule = "" }, "reply 400: needs a rule and a message"},
 		"a route to nowhere":                    {func(e *model.Edge) { e.Routes[0].Cluster = "runs" }, `route listLive: there is no cluster "runs"`},
 		"an operation twice":                    {func(e *model.Edge) { e.Routes[1].Op = "listLive" }, `route "listLive": given twice`},

@@ -29,10 +29,12 @@ func connectionManager(p *packer, e *model.Edge) *hcmv3.HttpConnectionManager {
 		XffNumTrustedHops:     0,
 		InternalAddressConfig: noInternalAddress(),
 
-		// One spelling a path, before anything looks at it.
+		// One spelling a path, before anything looks at it. An escaped slash
+		// stays what it is: a route refuses it with every other escape, and
+		// with an answer that Envoy could not give before there is a route.
 		NormalizePath:                wrapperspb.Bool(true),
 		MergeSlashes:                 true,
-		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_REJECT_REQUEST,
+		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
 
 		EarlyHeaderMutationExtensions: earlyHeaders(p),
 		RequestIdExtension:            requestID(p),

@@ -63,22 +63,22 @@ func mapper(p *packer, when *accesslogv3.AccessLogFilter, r model.Reply) *hcmv3.
 	return &hcmv3.ResponseMapper{
 		Filter:             when,
 		StatusCode:         wrapperspb.UInt32(r.Status),
-		BodyFormatOverride: replyFormat(p, r),
-		HeadersToAdd: []*corev3.HeaderValueOption{{
-			Header:       &corev3.HeaderValue{Key: "cache-control", Value: "no-store"},
-			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-		}},
+		BodyFormatOverride: replyFormat(p, r, answeredTrace),
+		HeadersToAdd:       []*corev3.HeaderValueOption{setTo("cache-control", "no-store")},
 	}
 }
 
-// replyFormat is the body. The trace id comes from the answer's own header:
-// Envoy's format for bodies does not know the trace. A request that is refused
-// before it has a route has neither.
-func replyFormat(p *packer, r model.Reply) *corev3.SubstitutionFormatString {
+// answeredTrace is the trace id as the answer's own header has it: Envoy's
+// format for bodies does not know the trace. A request that is refused before
+// it has a route has neither.
+const answeredTrace = "%RESP(" + traceHeader + ")%"
+
+// replyFormat is the body; trace is where it finds the trace id.
+func replyFormat(p *packer, r model.Reply, trace string) *corev3.SubstitutionFormatString {
 	body := map[string]any{
 		"rule":    r.Rule,
 		"message": r.Message,
-		"traceId": "%RESP(" + traceHeader + ")%",
+		"traceId": trace,
 	}
 	if r.Hint != "" {
 		body["hint"] = r.Hint

@@ -33,6 +33,17 @@ func methodIs(method string) *routev3.HeaderMatcher {
 	}
 }
 
+// isNot is true of a header that is there and does not match an expression.
+func isNot(header, expression string) *routev3.HeaderMatcher {
+	return &routev3.HeaderMatcher{
+		Name:        header,
+		InvertMatch: true,
+		HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
+			MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(expression)},
+		}},
+	}
+}
+
 // regex matches a whole path, without its query.
 func regex(expression string) *matcherv3.RegexMatcher {
 	return &matcherv3.RegexMatcher{Regex: expression}

@@ -5,10 +5,8 @@ import (
 	"strings"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -95,81 +93,6 @@ func retries(p *packer, r model.Route) *routev3.RetryPolicy {
 		out.RetryOn = retryRead
 	}
 	return out
-}
-
-// grpcCall sends a request that calls itself gRPC to the process that answers
-// for the edge, which refuses it. Envoy answers such a request as gRPC would:
-// every refusal that it or authz makes becomes a 200 with an empty body. What a
-// backend answers it leaves alone.
-func grpcCall(p *packer, e *model.Edge) *routev3.Route {
-	return &routev3.Route{
-		Name: unmatchedName,
-		Match: &routev3.RouteMatch{
-			PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"},
-			Grpc:          &routev3.RouteMatch_GrpcRouteMatchOptions{},
-		},
-		Decorator: spanName(unmatchedName),
-		Action: &routev3.Route_Route{Route: &routev3.RouteAction{
-			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: e.Refusals},
-		}},
-		TypedPerFilterConfig: map[string]*anypb.Any{filterExtAuthz: p.any(noExtAuthz())},
-	}
-}
-
-// badPaths refuse what is no path of ours before any operation, and without
-// asking authz: one that still holds a % when Envoy has made it canonical,
-// since the escape stands for something that no name may hold; and a target
-// with a byte that is not visible ASCII, which HTTP/2 lets through and a
-// decision would see another way than a backend.
-func badPaths(p *packer, e *model.Edge) []*routev3.Route {
-	escaped := &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{SafeRegex: regex(`.*%.*`)}}
-	invisible := &routev3.RouteMatch{
-		PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""},
-		Headers: []*routev3.HeaderMatcher{{
-			Name:        ":path",
-			InvertMatch: true,
-			HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: &matcherv3.StringMatcher{
-				MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: regex(`[!-~]*`)},
-			}},
-		}},
-	}
-	return []*routev3.Route{badPath(p, e, escaped), badPath(p, e, invisible)}
-}
-
-func badPath(p *packer, e *model.Edge, match *routev3.RouteMatch) *routev3.Route {
-	reply := model.Reply{}
-	for _, r := range e.Replies {
-		if r.Status == model.StatusOtherRequest {
-			reply = r
-		}
-	}
-	return &routev3.Route{
-		Name:      "_badpath",
-		Match:     match,
-		Decorator: spanName("_badpath"),
-		Action: &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{
-			Status:     reply.Status,
-			BodyFormat: replyFormat(p, reply),
-		}},
-		ResponseHeadersToAdd: []*corev3.HeaderValueOption{{
-			Header:       &corev3.HeaderValue{Key: "cache-control", Value: "no-store"},
-			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
-		}},
-		TypedPerFilterConfig: map[string]*anypb.Any{filterExtAuthz: p.any(noExtAuthz())},
-	}
-}
-
-// connect catches CONNECT, which has no path for another route to match and
-// would otherwise be left hanging. Envoy refuses the upgrade that it is before
-// it comes to the action.
-func connect(p *packer) *routev3.Route {
-	return &routev3.Route{
-		Name:                 unmatchedName,
-		Match:                &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_ConnectMatcher_{ConnectMatcher: &routev3.RouteMatch_ConnectMatcher{}}},
-		Decorator:            spanName(unmatchedName),
-		Action:               &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 405}},
-		TypedPerFilterConfig: map[string]*anypb.Any{filterExtAuthz: p.any(noExtAuthz())},
-	}
 }
 
 // noCluster does not exist.

@@ -17,12 +17,12 @@ import (
 const unmatchedName = "_unmatched"
 
 // routes gives the route configuration. Envoy takes the first route that
-// matches: what calls itself gRPC, what is no path at all, then path by path (the more exact first)
-// the operations and the refusal of every other method, then the refusal of
-// every other path.
+// matches: what calls itself gRPC, what is no path or host at all, then path by
+// path (the more exact first) the operations and the refusal of every other
+// method, then the refusal of every other path.
 func routes(p *packer, e *model.Edge) *routev3.RouteConfiguration {
-	out := append([]*routev3.Route{grpcCall(p, e)}, badPaths(p, e)...)
-	out = append(out, connect(p))
+	out := append([]*routev3.Route{grpcCall(p)}, badPaths(p, e)...)
+	out = append(out, badHost(p, e), connect(p))
 	for _, group := range byPath(e.Routes) {
 		var methods []string
 		for _, r := range group {

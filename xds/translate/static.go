@@ -13,6 +13,7 @@ import (
 
 	// The bootstrap holds messages of these kinds, which nothing else here
 	// mentions; without them its JSON could not be read.
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/bootstrap/internal_listener/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/fixed_heap/v3"
 )

@@ -35,9 +35,10 @@ func Translate(e *model.Edge) (*Resources, error) {
 	}
 	p := &packer{}
 	res := &Resources{
-		Listeners: []*listenerv3.Listener{listener(p, e)},
+		Listeners: []*listenerv3.Listener{refusalsListener(p, e.GRPCReply), listener(p, e)},
 		Routes:    []*routev3.RouteConfiguration{routes(p, e)},
 	}
+	res.Clusters = append(res.Clusters, refusalsCluster(p, e))
 	for _, c := range e.Clusters {
 		res.Clusters = append(res.Clusters, cluster(p, c))
 	}

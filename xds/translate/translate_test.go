@@ -31,7 +31,7 @@ func base() *model.Edge {
 			MaxConcurrentStreams: 100, StreamWindow: 64 << 10, ConnectionWindow: 1 << 20,
 		},
 		Authz:        "authz",
-		Refusals:     "livehub",
+		GRPCReply:    model.Reply{Status: 400, Rule: "GP-EDGE-400", Message: "no gRPC"},
 		AuthzTimeout: 2500 * time.Millisecond,
 		Routes: []model.Route{
 			{Op: "listLive", Method: "GET", Path: "/v1/apps/{app}/live", Tier: "T0", Cluster: "livehub", Timeout: 10 * time.Second, MaxBodyBytes: 16 << 10},
