@@ -12,6 +12,7 @@ export GLIDEPATH_TOOLS := $(CURDIR)/.tools/bin
 PORT ?= 8080
 FUZZTIME ?= 20s
 PKG ?= ./...
+ROWS ?=
 # The race detector needs a C compiler; without one the tests run all the same.
 RACE := $(if $(shell command -v gcc || command -v clang),-race)
 DEV := bin/glidepath-dev
@@ -58,6 +59,10 @@ unit check-unit: tools ## Unit and integration tests, with the race detector (PK
 
 e2e check-e2e: tools ## The whole gateway from outside
 	@go test $(RACE) -timeout=30m ./test/e2e/...
+
+bench: tools ## Measure the gateway, row by row (ROWS="name ..." for some of them)
+	@go build -buildvcs=false -o bin/bench ./test/bench/cmd
+	@bin/bench $(ROWS)
 
 fuzz: go ## Each fuzz target for a while (FUZZTIME=20s)
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
@@ -108,5 +113,5 @@ go:
 	fi
 
 FORCE:
-.PHONY: up down status test check-fmt lint check-lint check-generate rules check-rules unit check-unit e2e check-e2e fuzz \
+.PHONY: up down status test check-fmt lint check-lint check-generate rules check-rules unit check-unit e2e check-e2e bench fuzz \
 	build tools linter fmt generate clean distclean help go FORCE

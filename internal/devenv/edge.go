@@ -15,21 +15,52 @@ import (
 
 // startEdge starts authz, xds and the Envoy of one edge pod.
 func (g *Gateway) startEdge(ctx context.Context, index int, ids identityFiles) error {
-	e := &Edge{Sockets: filepath.Join(g.sockets, numbered("edge", index))}
-	if err := os.MkdirAll(e.Sockets, 0o700); err != nil {
-		return fmt.Errorf("making a folder for sockets: %w", err)
+	e, err := g.newEdge(index)
+	if err != nil {
+		return err
 	}
 	if err := g.startAuthz(ctx, e, index, ids); err != nil {
 		return err
 	}
-	if err := g.startXDS(ctx, e, index); err != nil {
-		return err
-	}
-	if err := g.startEnvoy(ctx, e, index); err != nil {
+	if err := g.startProxy(ctx, e, index); err != nil {
 		return err
 	}
 	g.Edges = append(g.Edges, e)
 	return nil
+}
+
+// StartEdgeWith starts one more edge, without an authz: its Envoy has the configuration that every edge has and asks at the
+// given Unix socket, which is whoever's calls it. It is not one of Edges, and ends with the gateway. Not to be called
+// concurrently.
+func (g *Gateway) StartEdgeWith(ctx context.Context, checks string) (*Edge, error) {
+	index := len(g.Edges) + g.extra
+	g.extra++
+	e, err := g.newEdge(index)
+	if err != nil {
+		return nil, err
+	}
+	e.checks = checks
+	if err := g.startProxy(ctx, e, index); err != nil {
+		return nil, fmt.Errorf("starting an edge: %w", err)
+	}
+	return e, nil
+}
+
+func (g *Gateway) newEdge(index int) (*Edge, error) {
+	e := &Edge{Sockets: filepath.Join(g.sockets, numbered("edge", index))}
+	e.checks = e.socket("authz")
+	if err := os.MkdirAll(e.Sockets, 0o700); err != nil {
+		return nil, fmt.Errorf("making a folder for sockets: %w", err)
+	}
+	return e, nil
+}
+
+// startProxy starts xds and the Envoy that it configures.
+func (g *Gateway) startProxy(ctx context.Context, e *Edge, index int) error {
+	if err := g.startXDS(ctx, e, index); err != nil {
+		return err
+	}
+	return g.startEnvoy(ctx, e, index)
 }
 
 func (e *Edge) socket(name string) string { return filepath.Join(e.Sockets, name+".sock") }
@@ -67,7 +98,7 @@ func (g *Gateway) startXDS(ctx context.Context, e *Edge, index int) error {
 		return fmt.Errorf("writing the route policy: %w", err)
 	}
 	args := []string{
-		"--socket=" + e.socket("xds"), "--authz-socket=" + e.socket("authz"), "--authz-http-socket=" + e.socket("authz-http"),
+		"--socket=" + e.socket("xds"), "--authz-socket=" + e.checks, "--authz-http-socket=" + e.socket("authz-http"),
 		"--listen=" + ports.Loopback(number), "--backends=livehub=" + g.livehubAddresses(), "--policy=" + e.Policy, "--state-dir=" + state,
 	}
 	if g.cfg.PlannedTo != "" {

@@ -39,12 +39,15 @@ type Gateway struct {
 	Faults    *faultproxy.Proxy // nil unless asked for
 	Edges     []*Edge
 	Livehubs  []*Backend
+	// AuthzKubeconfig is the file with the rights that authz has at the API server.
+	AuthzKubeconfig string
 
 	cfg     GatewayConfig
 	root    string
 	bin     string
 	sockets string
 	parts   []Part
+	extra   int      // edges beside Edges
 	undo    []func() // what Stop does, last first
 }
 
@@ -56,6 +59,8 @@ type Edge struct {
 	AuthzMetrics, XDSMetrics string // URLs
 	Sockets                  string // folder of authz.sock, authz-http.sock, xds.sock and admin.sock
 	Policy                   string // the route policy file, which xds watches; empty at first
+
+	checks string // the socket that Envoy asks for decisions
 }
 
 // Backend is one replica of a backend.
@@ -109,6 +114,7 @@ func (g *Gateway) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	g.AuthzKubeconfig = ids.authzKubeconfig
 	for i := range g.cfg.Livehubs {
 		if err := g.startLivehub(ctx, i, ids); err != nil {
 			return err
