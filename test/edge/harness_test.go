@@ -28,6 +28,7 @@ type edge struct {
 	client    *http.Client
 	options   xds.Options
 	policy    string // the route policy's file
+	workers   int    // of the next Envoy; 0 is one
 	xds       *running
 }
 
@@ -125,7 +126,7 @@ func (e *edge) startEnvoy(t *testing.T, dir, admin string) {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e.envoy = devtest.Envoy(t, devenv.EnvoyConfig{Dir: dir, Bootstrap: file, Admin: admin})
+	e.envoy = devtest.Envoy(t, devenv.EnvoyConfig{Dir: dir, Bootstrap: file, Admin: admin, Concurrency: e.workers})
 	eventually(t, "the edge listens", func() bool {
 		c, err := net.Dial("tcp", e.addr)
 		if err != nil {
