@@ -19,7 +19,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "glidepath_xds_responses_total", Help: "What Envoys said to what they were sent: taken or refused.",
 		}, []string{"result"}),
 		stale: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "glidepath_xds_stale", Help: "1 while an older configuration is served because the present one cannot be built or an Envoy refused it.",
+			Name: "glidepath_xds_stale", Help: "1 while the present configuration cannot be built or an Envoy refused it, so that an older one is served or none.",
 		}),
 	}
 	r.MustRegister(m.envoys, m.responses, m.stale)

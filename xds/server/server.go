@@ -30,6 +30,9 @@ type Server struct {
 	current  *Snapshot // what is served
 	accepted *Snapshot // the last that an Envoy took whole
 	saved    string    // the version on disk
+	// unproven is set while an Envoy has refused what is served and there is
+	// nothing else to serve.
+	unproven bool
 }
 
 // New gives a server that serves nothing yet.
@@ -58,7 +61,9 @@ func (s *Server) Publish(ctx context.Context, snap *Snapshot) (changed bool, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil && s.current.version == snap.version {
-		s.metrics.stale.Set(0)
+		if !s.unproven {
+			s.metrics.stale.Set(0)
+		}
 		return false, nil
 	}
 	if s.current == nil {
@@ -74,7 +79,12 @@ func (s *Server) Publish(ctx context.Context, snap *Snapshot) (changed bool, err
 
 // KeepServing notes that what is served stays although the files say something
 // else by now, until the next Publish.
-func (s *Server) KeepServing() { s.metrics.stale.Set(1) }
+func (s *Server) KeepServing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unproven = false // what an Envoy takes by now is no longer what was asked for
+	s.metrics.stale.Set(1)
+}
 
 // remember finds out whether the first snapshot is the one that an Envoy took
 // before this process began. It needs the lock.
@@ -111,7 +121,7 @@ func (s *Server) serve(ctx context.Context, snap *Snapshot) error {
 	if err := s.cache.SetSnapshot(ctx, edgeNode, snap.cache); err != nil {
 		return fmt.Errorf("publishing snapshot %s: %w", snap.version, err)
 	}
-	s.current = snap
+	s.current, s.unproven = snap, false
 	return nil
 }
 
@@ -172,6 +182,10 @@ func (s *Server) taken(versions map[string]string) {
 		return
 	}
 	s.accepted = s.current
+	if s.unproven {
+		s.unproven = false
+		s.metrics.stale.Set(0)
+	}
 	if s.saved == s.current.version {
 		return
 	}
@@ -189,7 +203,14 @@ func (s *Server) refused(typeURL, version, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.Error("Envoy refused the configuration", "type", typeURL, "version", version, "error", detail)
-	if s.accepted == nil || s.accepted == s.current || s.current.types[typeURL] != version {
+	if s.current == nil || s.accepted == s.current || s.current.types[typeURL] != version {
+		return
+	}
+	if s.accepted == nil {
+		// No Envoy ever took anything: what this one has, if anything, is not
+		// what the files say.
+		s.unproven = true
+		s.metrics.stale.Set(1)
 		return
 	}
 	// Not the caller's context: what is served again outlives the stream on

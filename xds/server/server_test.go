@@ -261,7 +261,8 @@ func TestARefusedSnapshotIsTakenBack(t *testing.T) {
 func TestTheFirstSnapshotHasNoOtherToGoBackTo(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	s.publish(t, snapshot(t, time.Second))
+	first := snapshot(t, time.Second)
+	s.publish(t, first)
 	e := s.connect(t)
 	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
 	e.refuse(e.receive())
@@ -269,6 +270,42 @@ func TestTheFirstSnapshotHasNoOtherToGoBackTo(t *testing.T) {
 	if _, err := s.store.Load(); err == nil {
 		t.Error("a refused snapshot was stored")
 	}
+	s.wantStale(t, 1)
+	s.publish(t, first) // as when the file was only written anew
+	s.wantStale(t, 1)
+	t.Run("until an Envoy takes it", func(t *testing.T) {
+		s.connect(t).takeAll()
+		s.wantStored(t, first.Version())
+		s.wantStale(t, 0)
+	})
+}
+
+func TestAnotherSnapshotEndsTheRefusalOfTheFirst(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.publish(t, snapshot(t, time.Second))
+	e := s.connect(t)
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
+	e.refuse(e.receive())
+	e.subscribe(resourcev3.ListenerType)
+	s.wantStale(t, 1)
+	s.publish(t, snapshot(t, 2*time.Second))
+	s.wantStale(t, 0)
+}
+
+func TestAPolicyThatIsBadStaysStaleWhateverAnEnvoyTakes(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	first := snapshot(t, time.Second)
+	s.publish(t, first)
+	e := s.connect(t)
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
+	e.refuse(e.receive())
+	e.subscribe(resourcev3.ListenerType)
+	s.KeepServing()
+	s.connect(t).takeAll()
+	s.wantStored(t, first.Version())
+	s.wantStale(t, 1)
 }
 
 func TestTheStoredSnapshotIsServedAgain(t *testing.T) {
