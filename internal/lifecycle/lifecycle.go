@@ -25,7 +25,7 @@ const DrainTime = 10 * time.Second
 // Main runs a process: JSON logs on stderr, run's context ends with SIGINT or
 // SIGTERM, and the exit code is 1 when run fails.
 func Main(name string, run func(ctx context.Context) error) {
-	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("process", name))
+	slog.SetDefault(slog.New(newThinHandler(slog.NewJSONHandler(os.Stderr, nil))).With("process", name))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx)
 	stop()

@@ -109,7 +109,8 @@ func (e *Error) Status() int {
 }
 
 // Write answers r with err. It sets the audit header, so that the edge's audit
-// line says the rule and the message, and logs the cause of a 5xx.
+// line says the rule and the message, and logs the cause of a 5xx. A process's
+// log (see package lifecycle) writes only some of those of one rule.
 func Write(w http.ResponseWriter, r *http.Request, err error) {
 	p := From(err)
 	p.Record(r.Context())
