@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +73,13 @@ func (b *fakeBackend) count(marker string) int {
 		}
 	}
 	return n
+}
+
+// seen gives the calls so far.
+func (b *fakeBackend) seen() []*http.Request {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.calls)
 }
 
 // wantLeft waits until a caller was seen to leave.
