@@ -34,7 +34,7 @@ status: $(DEV) ## Say what runs where
 test: ## Every check there is; prints what each suite took
 	@$(MAKE) --no-print-directory --keep-going suites
 
-SUITES := $(addprefix suite-,fmt lint generate rules unit e2e)
+SUITES := $(addprefix suite-,fmt lint generate rules unit e2e chaos)
 suites: $(SUITES)
 # A static pattern: make looks for no implicit rule of a phony target, and would do nothing.
 $(SUITES): suite-%:
@@ -55,10 +55,13 @@ rules check-rules: go ## What the tests prove of the specification, rule by rule
 
 unit check-unit: tools ## Unit and integration tests, with the race detector (PKG=./...)
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
-	@go test $(RACE) -shuffle=on -timeout=20m $$(go list $(PKG) | grep -v /test/e2e)
+	@go test $(RACE) -shuffle=on -timeout=20m $$(go list $(PKG) | grep -v -e /test/e2e -e /test/chaos)
 
 e2e check-e2e: tools ## The whole gateway from outside
 	@go test $(RACE) -timeout=30m ./test/e2e/...
+
+chaos check-chaos: tools ## Its parts killed, stopped and cut off under load; needs a Docker daemon
+	@go test $(RACE) -timeout=15m ./test/chaos/...
 
 bench: tools ## Measure the gateway, row by row (ROWS="name ..." for some of them)
 	@go build -buildvcs=false -o bin/bench ./test/bench/cmd
@@ -113,5 +116,5 @@ go:
 	fi
 
 FORCE:
-.PHONY: up down status test check-fmt lint check-lint check-generate rules check-rules unit check-unit e2e check-e2e bench fuzz \
+.PHONY: up down status test check-fmt lint check-lint check-generate rules check-rules unit check-unit e2e check-e2e chaos check-chaos bench fuzz \
 	build tools linter fmt generate clean distclean help go FORCE

@@ -14,9 +14,12 @@ import (
 
 // buildBinaries builds the gateway's processes and returns the folder they are in. What is up to date is not built again, and
 // tests of several packages share it.
-func buildBinaries(ctx context.Context, root string, race bool, progress func(string)) (string, error) {
-	dir, flags := filepath.Join(root, "bin"), []string{"-buildvcs=false"}
-	if race && hasCompiler() {
+func buildBinaries(ctx context.Context, root string, cfg GatewayConfig) (string, error) {
+	dir, flags, env, progress := filepath.Join(root, "bin"), []string{"-buildvcs=false"}, os.Environ(), cfg.Progress
+	switch {
+	case cfg.Static:
+		dir, env = filepath.Join(dir, "static"), append(env, "CGO_ENABLED=0")
+	case cfg.Race && hasCompiler():
 		dir, flags = filepath.Join(dir, "race"), append(flags, "-race")
 	}
 	lock, err := filelock.Acquire(ctx, filepath.Join(dir, ".lock"), func() { progress("another run is building the gateway: waiting for it") })
@@ -29,7 +32,7 @@ func buildBinaries(ctx context.Context, root string, race bool, progress func(st
 	args := append([]string{"build"}, flags...)
 	args = append(args, "-o", dir+string(filepath.Separator), "./cmd/authz", "./cmd/livehub", "./cmd/xds")
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = root
+	cmd.Dir, cmd.Env = root, env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the gateway: %w: %s", err, strings.TrimSpace(string(out)))
 	}

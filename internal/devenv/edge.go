@@ -159,7 +159,11 @@ func (g *Gateway) startEnvoy(ctx context.Context, e *Edge, index int) error {
 func (g *Gateway) livehubAddresses() string {
 	var addresses []string
 	for _, b := range g.Livehubs {
-		addresses = append(addresses, strings.TrimPrefix(b.URL, "http://"))
+		address := strings.TrimPrefix(b.URL, "http://")
+		if b.Relay != nil {
+			address = b.Relay.Addr
+		}
+		addresses = append(addresses, address)
 	}
 	return strings.Join(addresses, ",")
 }

@@ -29,7 +29,7 @@ func (g *Gateway) foundation(ctx context.Context) error {
 	group.Go(func() error { return g.startRedis(groupCtx) })
 	group.Go(func() error {
 		var err error
-		g.bin, err = buildBinaries(groupCtx, g.root, g.cfg.Race, g.cfg.Progress)
+		g.bin, err = buildBinaries(groupCtx, g.root, g.cfg)
 		return err
 	})
 	err = group.Wait()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/standin/faultproxy"
+	"hangar.io/glidepath/internal/standin/relay"
 )
 
 // GatewayConfig says what a gateway is made of. The zero value but for Dir is one of everything on free ports.
@@ -21,9 +23,11 @@ type GatewayConfig struct {
 	Redis     *Redis     // a running one to share, which stays with its owner; nil starts one
 
 	Faults    bool                // puts a fault proxy between the API server and the gateway's processes
+	Relays    bool                // puts a relay between the edges and each replica of a backend
 	PlannedTo string              // host:port that gets the operations whose backend does not exist yet
 	Args      map[string][]string // further flags by process: authz, xds, livehub, envoy
 	Race      bool                // builds the gateway's processes with the race detector, where there is a C compiler
+	Static    bool                // builds them without cgo instead, as they are in an image
 	Progress  func(line string)   // told what is being done; nil is silence
 	Sockets   string              // folder for Unix sockets with a path of at most 80 bytes; empty is one under the temporary folder
 	// Restarted, when set, has what ends by itself restarted until Stop, and is called after each attempt, with nil when
@@ -46,6 +50,7 @@ type Gateway struct {
 	root    string
 	bin     string
 	sockets string
+	ids     identityFiles
 	parts   []Part
 	extra   int      // edges beside Edges
 	undo    []func() // what Stop does, last first
@@ -66,8 +71,9 @@ type Edge struct {
 // Backend is one replica of a backend.
 type Backend struct {
 	Process *process.Process
-	URL     string // of the backend itself, behind the edge
-	Metrics string // URL
+	URL     string       // of the backend itself, behind the edge
+	Metrics string       // URL
+	Relay   *relay.Relay // between the edges and this replica; nil unless asked for
 }
 
 // Part is a process of the gateway, for those who list them.
@@ -103,6 +109,12 @@ func (g *Gateway) Stop() {
 // Parts lists the processes in the order they were started.
 func (g *Gateway) Parts() []Part { return slices.Clone(g.parts) }
 
+// Binary is the path of a program of the gateway: authz, livehub or xds.
+func (g *Gateway) Binary(name string) string { return filepath.Join(g.bin, name) }
+
+// IdentityKeysDir is the folder of the public keys that authz's identities are verified with.
+func (g *Gateway) IdentityKeysDir() string { return g.ids.identityKeysDir }
+
 func (g *Gateway) start(ctx context.Context) error {
 	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
 		return err
@@ -115,6 +127,7 @@ func (g *Gateway) start(ctx context.Context) error {
 		return err
 	}
 	g.AuthzKubeconfig = ids.authzKubeconfig
+	g.ids = ids
 	for i := range g.cfg.Livehubs {
 		if err := g.startLivehub(ctx, i, ids); err != nil {
 			return err

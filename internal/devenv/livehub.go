@@ -6,6 +6,7 @@ import (
 
 	"hangar.io/glidepath/internal/devenv/ports"
 	"hangar.io/glidepath/internal/devenv/process"
+	"hangar.io/glidepath/internal/standin/relay"
 )
 
 // startLivehub starts one replica. Its Redis URL has a password and so goes by the environment.
@@ -36,6 +37,17 @@ func (g *Gateway) startLivehub(ctx context.Context, index int, ids identityFiles
 	g.undo = append(g.undo, b.Process.Stop)
 	g.add(name, b.Process, b.URL, b.Metrics)
 	g.Livehubs = append(g.Livehubs, b)
+	if !g.cfg.Relays {
+		return nil
+	}
+	between, err := g.port()
+	if err != nil {
+		return err
+	}
+	if b.Relay, err = relay.Start(between.Addr(), api.Addr()); err != nil {
+		return err
+	}
+	g.undo = append(g.undo, b.Relay.Stop)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -58,6 +59,9 @@ func Start(ctx context.Context, spec Spec) (*Process, error) {
 
 // Name is the name of the Spec.
 func (p *Process) Name() string { return p.spec.Name }
+
+// Args are those of the Spec.
+func (p *Process) Args() []string { return slices.Clone(p.spec.Args) }
 
 // PID is the process id of the latest start.
 func (p *Process) PID() int { return p.latest().pid }

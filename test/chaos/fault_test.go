@@ -1,0 +1,134 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hangar.io/glidepath/internal/devenv/process"
+)
+
+// enough is how many calls make it plain what the load gets.
+const enough = 10
+
+// fault is one thing that happens to a part under load.
+type fault struct {
+	name string
+	// strike makes it happen, mend undoes it.
+	strike, mend func(context.Context) error
+	// felt is an error until the fault shows where it has to.
+	felt func(ctx context.Context, w *world, p *phase) error
+	// rules are what callers may be told for want of the part, besides what a slow machine makes anybody say.
+	rules []string
+	// dark is the number of the edge whose Envoy is gone, from 1.
+	dark int
+	// restarted are the processes that the fault ended.
+	restarted []*process.Process
+	// deaf says that rights cannot be changed during the fault: they are, just before.
+	deaf bool
+}
+
+// run has the fault happen, and then waits until the gateway is whole again by itself.
+func (f fault) run(t *testing.T, w *world) {
+	pids := w.pids()
+	name := strings.ReplaceAll(strings.ToLower(strings.Map(letters, t.Name())), "_", "-")
+	leaver := w.hire(t, name[max(0, len(name)-50):])
+	for _, p := range leaver.parts {
+		eventually(t, p.name+" while it may", func() error {
+			if !w.load.servedTo(p) {
+				return fmt.Errorf("not served everywhere")
+			}
+			return nil
+		})
+	}
+	w.load.enter(&phase{name: "before: " + f.name, rules: f.rules, dark: f.dark - 1})
+	if f.deaf {
+		leaver.leave(t)
+	}
+	if err := f.strike(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mended := false
+	defer func() {
+		if !mended {
+			if err := f.mend(cleanupContext(t)); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	during := w.load.then(f.name)
+	if !f.deaf {
+		leaver.leave(t)
+	}
+	eventually(t, "the fault shows", func() error { return f.felt(t.Context(), w, during) })
+	mended = true
+	if err := f.mend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.recovers(t)
+	w.load.enter(&phase{name: "after: " + f.name, rules: f.rules, dark: -1})
+	w.onlyRestarted(t, pids, f.restarted...)
+	t.Log("during the fault:", w.load.summary(during))
+	w.load.check(t)
+}
+
+// letters keeps what may stand in the name of a ServiceAccount.
+func letters(r rune) rune {
+	switch {
+	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+		return r
+	default:
+		return '_'
+	}
+}
+
+// seenAt is an error until enough calls of the phase came to this at an edge; -1 is any.
+func seenAt(w *world, p *phase, edge int, what string) error {
+	if n := w.load.count(p, edge, what); n < enough {
+		return fmt.Errorf("%d of %d calls at edge %d %s", n, enough, edge+1, what)
+	}
+	return nil
+}
+
+// everywhere wants calls to be served at every edge.
+func everywhere(_ context.Context, w *world, p *phase) error {
+	for edge := range w.gw.Edges {
+		if err := seenAt(w, p, edge, served); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstEdge wants this of calls at the first edge, while the second one serves.
+func firstEdge(what string) func(context.Context, *world, *phase) error {
+	return func(_ context.Context, w *world, p *phase) error {
+		if err := seenAt(w, p, 0, what); err != nil {
+			return err
+		}
+		return seenAt(w, p, 1, served)
+	}
+}
+
+// somebody wants this of a call at any edge, while others are served everywhere.
+func somebody(what string) func(context.Context, *world, *phase) error {
+	return func(ctx context.Context, w *world, p *phase) error {
+		if w.load.count(p, -1, what) == 0 {
+			return fmt.Errorf("no call %s", what)
+		}
+		return everywhere(ctx, w, p)
+	}
+}
+
+// allEdges wants this of calls at every edge.
+func allEdges(what string) func(context.Context, *world, *phase) error {
+	return func(_ context.Context, w *world, p *phase) error {
+		for edge := range w.gw.Edges {
+			if err := seenAt(w, p, edge, what); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

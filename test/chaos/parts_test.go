@@ -1,0 +1,188 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"hangar.io/glidepath/internal/devenv/process"
+	"hangar.io/glidepath/internal/standin/faultproxy"
+)
+
+// silence is an API server that cannot be reached: every request is lost.
+var silence = faultproxy.Fault{Delay: time.Hour}
+
+func TestNoFaultOfAPartLetsAnybodyInOrLeavesAnybodyHanging(t *testing.T) {
+	needsDocker(t)
+	l := newLogin()
+	shared := startNode(t, "redis", l, "maxmemory-policy noeviction\n")
+	w := newWorld(t, redisURL(l, shared))
+	w.recovers(t)
+	for _, group := range [][]fault{
+		edgeFaults(w), backendFaults(w), redisFaults(shared, withoutRedis), contentFaults(shared), clusterFaults(w),
+	} {
+		for _, f := range group {
+			t.Run(f.name, func(t *testing.T) { f.run(t, w) })
+		}
+	}
+	w.settled(t)
+}
+
+// edgeFaults happen to the parts of the first edge.
+func edgeFaults(w *world) []fault {
+	e := w.gw.Edges[0]
+	return []fault{
+		{name: "the authz of an edge is killed", strike: kill(e.Authz), mend: restart(e.Authz), felt: firstEdge("GP-EDGE-503"), restarted: just(e.Authz)},
+		{name: "the authz of an edge stands still", strike: pause(e.Authz), mend: resume(e.Authz), felt: firstEdge("GP-EDGE-503")},
+		{name: "the xds of an edge is killed", strike: kill(e.XDS), mend: restart(e.XDS), felt: everywhere, restarted: just(e.XDS)},
+		{name: "the xds of an edge stands still", strike: pause(e.XDS), mend: resume(e.XDS), felt: everywhere},
+		{name: "an Envoy is killed", strike: kill(e.Envoy.Process), mend: restart(e.Envoy.Process), felt: firstEdge(broken), dark: 1, restarted: just(e.Envoy.Process)},
+		{name: "an Envoy stands still", strike: pause(e.Envoy.Process), mend: resume(e.Envoy.Process), felt: secondEdge},
+	}
+}
+
+// backendFaults happen to replicas of livehub.
+func backendFaults(w *world) []fault {
+	const timeout = "GP-EDGE-504"
+	var all, first []*process.Process
+	for _, l := range w.gw.Livehubs {
+		all = append(all, l.Process)
+	}
+	first = all[:1]
+	one := w.gw.Livehubs[1]
+	return []fault{
+		{name: "a replica is killed", strike: kill(first...), mend: restart(first...), felt: everywhere, restarted: first},
+		{name: "all replicas are killed", strike: kill(all...), mend: restart(all...), felt: allEdges("GP-EDGE-503"), restarted: all},
+		{name: "a replica stands still", strike: pause(all[2]), mend: resume(all[2]), felt: somebody(timeout), rules: []string{timeout}},
+		{name: "all replicas stand still", strike: pause(all...), mend: resume(all...), felt: allEdges(timeout), rules: []string{timeout}},
+		{
+			name: "a replica is cut off from the edges", felt: somebody(timeout), rules: []string{timeout},
+			strike: func(context.Context) error { one.Relay.Cut(); return nil },
+			mend:   func(context.Context) error { one.Relay.Mend(); return nil },
+		},
+	}
+}
+
+// redisFaults happen to a node. What is felt of them depends on what the node is.
+func redisFaults(n *node, felt func(context.Context, *world, *phase) error) []fault {
+	return []fault{
+		{name: "a Redis is killed", strike: n.Kill, mend: n.Start, felt: felt},
+		{name: "a Redis stands still", strike: n.Pause, mend: n.Resume, felt: felt},
+		{name: "a Redis is cut off", strike: n.Cut, mend: n.Join, felt: felt},
+	}
+}
+
+// contentFaults happen to what a Redis holds.
+func contentFaults(n *node) []fault {
+	return []fault{
+		{
+			name: "a Redis is full", felt: withoutRedis,
+			strike: func(ctx context.Context) error { return n.db.ConfigSet(ctx, "maxmemory", "1").Err() },
+			mend:   func(ctx context.Context) error { return n.db.ConfigSet(ctx, "maxmemory", "0").Err() },
+		},
+		{
+			name:   "a Redis loses everything, again and again",
+			strike: func(ctx context.Context) error { return forget(ctx, n) },
+			mend:   func(ctx context.Context) error { return forget(ctx, n) },
+			felt: func(ctx context.Context, w *world, p *phase) error {
+				return errors.Join(forget(ctx, n), everywhere(ctx, w, p))
+			},
+		},
+	}
+}
+
+func forget(ctx context.Context, n *node) error {
+	return errors.Join(n.db.FlushAll(ctx).Err(), n.db.ScriptFlush(ctx).Err())
+}
+
+// clusterFaults happen to the API server and what it stands on.
+func clusterFaults(w *world) []fault {
+	const sourceFailed = "GP-API-502"
+	api, etcd := apiServer.Process, apiServer.Etcd.Process
+	return []fault{
+		{
+			name: "the API server cannot be reached", felt: forgotten,
+			strike: func(context.Context) error { w.gw.Faults.Set(silence); return nil },
+			mend:   func(context.Context) error { w.gw.Faults.Clear(); return w.reconnect() },
+		},
+		{name: "the API server stands still", strike: pause(api), mend: resume(api), felt: allEdges(sourceFailed), deaf: true},
+		{
+			name: "the API server is killed", felt: allEdges(sourceFailed), deaf: true, restarted: just(api),
+			strike: kill(api),
+			// What is not ready is no endpoint of a cluster's API server: until it has read the rights, it refuses everybody.
+			mend: func(ctx context.Context) error {
+				w.gw.Faults.Down()
+				return errors.Join(api.Restart(ctx), w.gw.Faults.Up())
+			},
+		},
+		{name: "etcd stands still", strike: pause(etcd), mend: resume(etcd), felt: unstored, deaf: true},
+		{name: "etcd is killed", strike: kill(etcd), mend: restart(etcd), felt: unstored, deaf: true, restarted: just(etcd)},
+	}
+}
+
+// reconnect has requests that are lost end: their connections are closed, as they would be when nothing comes back on them.
+func (w *world) reconnect() error {
+	w.gw.Faults.Down()
+	return w.gw.Faults.Up()
+}
+
+// forgotten wants what needs a decision to fail, reads too once theirs are too old.
+func forgotten(ctx context.Context, w *world, p *phase) error {
+	const sourceFailed = "GP-API-502"
+	for edge := range w.gw.Edges {
+		for _, part := range w.load.cast {
+			if part.user != "" && part.op != "whoami" && w.load.count(p, edge, part.name+": "+sourceFailed) == 0 {
+				return fmt.Errorf("%s at edge %d as before", part.name, edge+1)
+			}
+		}
+	}
+	return nil
+}
+
+// unstored wants the API server to miss its etcd, for as long as some calls take.
+func unstored(ctx context.Context, w *world, p *phase) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	if apiServer.Client.Discovery().RESTClient().Get().AbsPath("/readyz/etcd").Do(ctx).Error() == nil {
+		return errors.New("the API server has its etcd")
+	}
+	for edge := range w.load.urls {
+		if err := seenAt(w, p, edge, refused); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func secondEdge(_ context.Context, w *world, p *phase) error { return seenAt(w, p, 1, served) }
+
+func just(p *process.Process) []*process.Process { return []*process.Process{p} }
+
+func kill(all ...*process.Process) func(context.Context) error {
+	return each(all, func(_ context.Context, p *process.Process) error { p.Kill(); return nil })
+}
+
+func restart(all ...*process.Process) func(context.Context) error {
+	return each(all, func(ctx context.Context, p *process.Process) error { return p.Restart(ctx) })
+}
+
+func pause(all ...*process.Process) func(context.Context) error {
+	return each(all, func(_ context.Context, p *process.Process) error { p.Pause(); return nil })
+}
+
+func resume(all ...*process.Process) func(context.Context) error {
+	return each(all, func(_ context.Context, p *process.Process) error { p.Resume(); return nil })
+}
+
+func each(all []*process.Process, do func(context.Context, *process.Process) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, p := range all {
+			if err := do(ctx, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
