@@ -5,7 +5,6 @@ package authz
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -155,31 +154,16 @@ func (r *reviews) close() {
 // listeners are what the process serves on.
 type listeners struct{ checks, self, metrics, probes net.Listener }
 
-// listen opens all listeners or none.
 func listen(c Config) (*listeners, error) {
-	var (
-		l      listeners
-		opened []net.Listener
+	var l listeners
+	err := lifecycle.OpenAll(
+		lifecycle.Opening{To: &l.checks, Open: lifecycle.ListenUnix, Addr: c.Socket},
+		lifecycle.Opening{To: &l.self, Open: lifecycle.ListenUnix, Addr: c.HTTPSocket},
+		lifecycle.Opening{To: &l.metrics, Open: lifecycle.Listen, Addr: c.MetricsListen},
+		lifecycle.Opening{To: &l.probes, Open: lifecycle.Listen, Addr: c.ProbeListen},
 	)
-	for _, each := range []struct {
-		to   *net.Listener
-		open func(string) (net.Listener, error)
-		addr string
-	}{
-		{&l.checks, lifecycle.ListenUnix, c.Socket},
-		{&l.self, lifecycle.ListenUnix, c.HTTPSocket},
-		{&l.metrics, lifecycle.Listen, c.MetricsListen},
-		{&l.probes, lifecycle.Listen, c.ProbeListen},
-	} {
-		opening, err := each.open(each.addr)
-		if err != nil {
-			for _, o := range opened {
-				err = errors.Join(err, o.Close())
-			}
-			return nil, err
-		}
-		*each.to = opening
-		opened = append(opened, opening)
+	if err != nil {
+		return nil, err
 	}
 	return &l, nil
 }

@@ -7,7 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+
+	"hangar.io/glidepath/envoy"
 )
 
 // ErrNoEnvoy says that there is no Envoy to ask.
@@ -29,12 +30,7 @@ func Validate(ctx context.Context, config []byte, binary string) (err error) {
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return fmt.Errorf("asking Envoy: %w", err)
 	}
-	//nolint:gosec // the operator's own choice of binary
-	cmd := exec.CommandContext(ctx, binary, "--mode", "validate", "--disable-hot-restart", "--log-level", "error", "--config-path", file)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("envoy refuses the configuration (%w): %s", err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	return envoy.Validate(ctx, binary, file)
 }
 
 func findEnvoy(binary string) (string, error) {

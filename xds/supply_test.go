@@ -41,7 +41,7 @@ func TestStaleIsSaidAsLongAsTheFilesSaySomethingElse(t *testing.T) {
 		{"the good file", good, nil, "0"},
 	} {
 		s.next(t.Context(), step.pol, step.readErr)
-		want := "# HELP glidepath_xds_stale 1 while an older configuration is served because the present one cannot be built or an Envoy refused it.\n" +
+		want := "# HELP glidepath_xds_stale 1 while the present configuration cannot be built or an Envoy refused it, so that an older one is served or none.\n" +
 			"# TYPE glidepath_xds_stale gauge\nglidepath_xds_stale " + step.want + "\n"
 		if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "glidepath_xds_stale"); err != nil {
 			t.Errorf("after %s: %v", step.name, err)

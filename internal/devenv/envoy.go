@@ -6,9 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"hangar.io/glidepath/envoy"
 	"hangar.io/glidepath/internal/devenv/process"
@@ -63,11 +61,7 @@ func ValidateEnvoy(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, path, "--mode", "validate", "--disable-hot-restart", "-l", "error", "-c", file)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("envoy refuses %s (%w): %s", file, err, strings.TrimSpace(string(out)))
-	}
-	return nil
+	return envoy.Validate(ctx, path, file)
 }
 
 func (e *Envoy) transport() *http.Transport {
