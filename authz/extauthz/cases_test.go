@@ -72,3 +72,37 @@ func ids() []string {
 	}
 	return out
 }
+
+// Signed and forged tokens of an issuer that this gateway does not know yet
+// (people sign in later): as bearer tokens they go to the TokenReview, which
+// knows none of them, and whatever they claim, none is taken.
+func TestTheSharedTokensOfAnIssuerOfNobodysAreAllRefused(t *testing.T) {
+	cases := os.Getenv("GLIDEPATH_CASES")
+	if cases == "" {
+		t.Skip("GLIDEPATH_CASES names no folder of shared cases")
+	}
+	raw, err := os.ReadFile(filepath.Join(cases, "http", "jwt", "vectors.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var vectors []struct{ Name, Token string }
+	if err := json.Unmarshal(raw, &vectors); err != nil {
+		t.Fatal(err)
+	}
+	if len(vectors) < 100 {
+		t.Fatalf("only %d tokens", len(vectors))
+	}
+	e, _ := newStack(t)
+	for _, v := range vectors {
+		token := v.Token
+		if token == "" {
+			token = strings.Repeat("a", 1<<20) // the one that the cases describe and do not hold
+		}
+		for _, header := range []string{"authorization", "x-glidepath-authorization"} {
+			resp := e.check(t, request("listLiveRuns", "GET", "/v1/live", map[string]string{header: "Bearer " + token}))
+			if resp.GetOkResponse() != nil || bodyOf(t, resp).Rule != "GP-AUTH-002" && bodyOf(t, resp).Rule != "GP-AUTH-001" {
+				t.Errorf("%s: %v", v.Name, resp)
+			}
+		}
+	}
+}

@@ -20,7 +20,7 @@ import (
 // keys is one signing key and the directory that verifiers read.
 type keys struct{ private, publicDir string }
 
-func newKeys(t *testing.T) keys {
+func newKeys(t testing.TB) keys {
 	t.Helper()
 	dir := t.TempDir()
 	k := keys{private: filepath.Join(dir, "signer.pem"), publicDir: filepath.Join(dir, "public")}
@@ -30,7 +30,7 @@ func newKeys(t *testing.T) keys {
 	return k
 }
 
-func (k keys) signer(t *testing.T) *identity.Signer {
+func (k keys) signer(t testing.TB) *identity.Signer {
 	t.Helper()
 	s, err := identity.LoadSigner(k.private)
 	if err != nil {
@@ -39,7 +39,7 @@ func (k keys) signer(t *testing.T) *identity.Signer {
 	return s
 }
 
-func (k keys) verifier(t *testing.T, backend string) *identity.Verifier {
+func (k keys) verifier(t testing.TB, backend string) *identity.Verifier {
 	t.Helper()
 	v, err := identity.NewVerifier(identity.VerifierConfig{KeysDir: k.publicDir, Backend: backend})
 	if err != nil {
@@ -61,7 +61,7 @@ func claims(change func(*identity.Claims)) identity.Claims {
 	return c
 }
 
-func sign(t *testing.T, s *identity.Signer, c identity.Claims) string {
+func sign(t testing.TB, s *identity.Signer, c identity.Claims) string {
 	t.Helper()
 	token, err := s.Sign(c)
 	if err != nil {
