@@ -68,6 +68,11 @@ const (
 	retryStream = retryRead + ",retriable-status-codes"
 )
 
+// hostPicks is how often another endpoint is drawn before a call is sent again
+// to the one that failed it. Least busy first, an endpoint that fails at once
+// is drawn for every other pick.
+const hostPicks = 20
+
 // retries sends a call once more, to another endpoint where there is one.
 func retries(p *packer, r model.Route) *routev3.RetryPolicy {
 	out := &routev3.RetryPolicy{
@@ -83,7 +88,7 @@ func retries(p *packer, r model.Route) *routev3.RetryPolicy {
 				TypedConfig: p.any(&previoushostsv3.PreviousHostsPredicate{}),
 			},
 		}},
-		HostSelectionRetryMaxAttempts: 3,
+		HostSelectionRetryMaxAttempts: hostPicks,
 	}
 	switch {
 	case r.Stream:
