@@ -18,9 +18,12 @@ import (
 type Bootstrap struct {
 	// NodeID names this Envoy to xds and in traces; "edge" when empty.
 	NodeID string
-	// XDSSocket is the Unix socket that xds listens on. AdminSocket is the one
-	// that Envoy makes for its admin interface. Both are required.
+	// XDSSocket is the Unix socket that xds listens on; empty when there is a
+	// RemoteXDS. AdminSocket is the one that Envoy makes for its admin
+	// interface; it is required.
 	XDSSocket, AdminSocket string
+	// RemoteXDS is an xds that is not in this Envoy's pod.
+	RemoteXDS *RemoteXDS
 	// MaxHeapBytes is the heap at which Envoy would refuse all requests; it
 	// starts to give memory back at 95 % and refuses requests at 98 %.
 	// DefaultMaxHeapBytes when 0.
@@ -47,9 +50,11 @@ var bootstrapTemplate string
 // Validate reports every fault of b together.
 func (b Bootstrap) Validate() error {
 	var errs []error
-	for _, s := range []struct{ name, path string }{
-		{"the xds socket", b.XDSSocket}, {"the admin socket", b.AdminSocket},
-	} {
+	sockets := []struct{ name, path string }{{"the admin socket", b.AdminSocket}}
+	if b.RemoteXDS == nil {
+		sockets = append(sockets, struct{ name, path string }{"the xds socket", b.XDSSocket})
+	}
+	for _, s := range sockets {
 		switch {
 		case s.path == "":
 			errs = append(errs, fmt.Errorf("%s is not given", s.name))
@@ -59,6 +64,12 @@ func (b Bootstrap) Validate() error {
 	}
 	if b.XDSSocket != "" && b.XDSSocket == b.AdminSocket {
 		errs = append(errs, errors.New("xds and the admin interface cannot share a socket"))
+	}
+	if b.RemoteXDS != nil {
+		if b.XDSSocket != "" {
+			errs = append(errs, errors.New("xds is on a socket or elsewhere, not both"))
+		}
+		errs = append(errs, b.RemoteXDS.validate())
 	}
 	if b.MaxHeapBytes < 0 || b.MaxConnections < 0 {
 		errs = append(errs, errors.New("a limit cannot be negative"))

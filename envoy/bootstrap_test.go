@@ -20,7 +20,39 @@ func TestBootstrapIsTheGoldenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const golden = "bootstrap.yaml"
+	wantGolden(t, "bootstrap.yaml", got)
+}
+
+func remote() *envoy.RemoteXDS {
+	return &envoy.RemoteXDS{
+		Address: "xds.glidepath:18000", ServerName: "xds.glidepath", CAFile: "/etc/glidepath/xds/ca.crt",
+		CertFile: "/etc/glidepath/xds/tls.crt", KeyFile: "/etc/glidepath/xds/tls.key", SecretsDir: "/etc/glidepath/envoy",
+	}
+}
+
+func TestBootstrapOfARemoteXDSIsTheGoldenFile(t *testing.T) {
+	t.Parallel()
+	got, err := envoy.Bootstrap{RemoteXDS: remote(), AdminSocket: "/run/glidepath/admin.sock"}.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantGolden(t, "golden/bootstrap-remote.yaml", got)
+	secrets, err := remote().Secrets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range secrets {
+		wantGolden(t, "golden/"+name, file)
+	}
+	addressed := remote()
+	addressed.Address = "[2001:db8::1]:18000"
+	if addressed.Discovery() != "STATIC" || addressed.Host() != "2001:db8::1" || addressed.Port() != 18000 {
+		t.Errorf("an address is %s %s %d", addressed.Discovery(), addressed.Host(), addressed.Port())
+	}
+}
+
+func wantGolden(t *testing.T, golden string, got []byte) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -31,7 +63,7 @@ func TestBootstrapIsTheGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the bootstrap is not %s; run go test ./envoy -update (-want +got):\n%s", golden, diff)
+		t.Errorf("it is not %s; run go test ./envoy -update (-want +got):\n%s", golden, diff)
 	}
 }
 
@@ -47,6 +79,16 @@ func TestBootstrapRefusesWhatEnvoyCouldNotStartWith(t *testing.T) {
 		"a path longer than the kernel takes": {
 			in:   envoy.Bootstrap{XDSSocket: "/" + strings.Repeat("x", 120), AdminSocket: "/a"},
 			want: []string{"the xds socket has a path of 121 bytes"},
+		},
+		"a socket and a remote xds": {
+			in:   envoy.Bootstrap{XDSSocket: "/a", AdminSocket: "/b", RemoteXDS: remote()},
+			want: []string{"not both"},
+		},
+		"a remote xds of which nothing is said": {
+			in: envoy.Bootstrap{AdminSocket: "/b", RemoteXDS: &envoy.RemoteXDS{KeyFile: "/k/key"}},
+			want: []string{
+				"is not host:port", "the name of the remote xds", "the authorities of xds", "the certificate for xds", "the folder of secrets", "in different folders",
+			},
 		},
 		"one socket for both": {
 			in:   envoy.Bootstrap{XDSSocket: "/a", AdminSocket: "/a"},

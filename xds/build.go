@@ -41,6 +41,7 @@ func Build(operations []api.Operation, pol policy.Policy, opts EdgeOptions) (*mo
 	}
 	e := &model.Edge{
 		Listen:       in.listen,
+		TLS:          in.tls,
 		Limits:       limits(),
 		Authz:        clusterAuthz,
 		AuthzTimeout: authzTimeout,
@@ -52,7 +53,7 @@ func Build(operations []api.Operation, pol policy.Policy, opts EdgeOptions) (*mo
 	}
 	clusters := map[string]model.Cluster{
 		clusterAuthz:     {Name: clusterAuthz, Endpoints: []model.Address{in.authz}, HTTP2: true, ConnectTimeout: localConnect, Breaker: wideBreaker},
-		clusterCollector: {Name: clusterCollector, Endpoints: in.collector, ConnectTimeout: connect, Breaker: breaker},
+		clusterCollector: {Name: clusterCollector, Endpoints: in.collector, TLS: in.collectorTLS, ConnectTimeout: connect, Breaker: breaker},
 	}
 	used := map[string]bool{}
 	var errs []error

@@ -211,6 +211,36 @@ func TestWhatKeepsAnEdgeFromBeingBuilt(t *testing.T) {
 	}
 }
 
+func TestTLSOfTheListenerAndOfTheCollector(t *testing.T) {
+	t.Parallel()
+	opts := options()
+	opts.TLSCertFile, opts.TLSKeyFile = "/tls/tls.crt", "/tls/tls.key"
+	opts.OTLPEndpoint, opts.OTLPCAFile = "https://collector.example", "/otlp/ca.crt"
+	e := build(t, opts, "")
+	if e.TLS == nil || *e.TLS != (model.ListenerTLS{CertFile: "/tls/tls.crt", KeyFile: "/tls/tls.key"}) {
+		t.Errorf("the listener has %+v", e.TLS)
+	}
+	c := clusterNamed(t, e, "otlp")
+	if c.TLS == nil || *c.TLS != (model.ClusterTLS{CAFile: "/otlp/ca.crt", ServerName: "collector.example"}) || e.Tracing.URL != "https://collector.example/v1/traces" {
+		t.Errorf("the collector is %+v at %s", c, e.Tracing.URL)
+	}
+	if e := build(t, options(), ""); e.TLS != nil || clusterNamed(t, e, "otlp").TLS != nil {
+		t.Error("there is TLS that nobody asked for")
+	}
+	for want, change := range map[string]func(*EdgeOptions){
+		"--tls-cert-file and --tls-key-file: one without the other": func(o *EdgeOptions) { o.TLSKeyFile = "" },
+		"in different folders":                       func(o *EdgeOptions) { o.TLSKeyFile = "/key/tls.key" },
+		"--otlp-ca-file: missing":                    func(o *EdgeOptions) { o.OTLPCAFile = "" },
+		"--otlp-ca-file: the collector is not https": func(o *EdgeOptions) { o.OTLPEndpoint = "http://collector.example" },
+	} {
+		opts := opts
+		change(&opts)
+		if _, err := Build(api.Operations(), policy.Policy{}, opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func TestTheCollectorsAddress(t *testing.T) {
 	t.Parallel()
 	for endpoint, want := range map[string]struct {

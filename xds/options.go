@@ -17,6 +17,8 @@ import (
 // environment.
 type EdgeOptions struct {
 	Listen          string `name:"listen" env:"EDGE_LISTEN" default:"0.0.0.0:8080" help:"Address that Envoy listens on for callers."`
+	TLSCertFile     string `name:"tls-cert-file" env:"EDGE_TLS_CERT_FILE" placeholder:"FILE" help:"Certificate that Envoy shows to callers, PEM, with those that lead up to its authority. Envoy reads it, and again when it changes. Empty: no TLS."`
+	TLSKeyFile      string `name:"tls-key-file" env:"EDGE_TLS_KEY_FILE" placeholder:"FILE" help:"Key of that certificate, PEM, in the same folder."`
 	Backends        string `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
 	AuthzSocket     string `name:"authz-socket" env:"AUTHZ_SOCKET" default:"/run/glidepath/authz.sock" help:"Unix socket of authz's decisions (gRPC)."`
 	AuthzHTTPSocket string `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" default:"/run/glidepath/authz-http.sock" help:"Unix socket of the operations that authz answers (HTTP)."`
@@ -34,10 +36,12 @@ func (o EdgeOptions) Validate() error {
 // parsed is what the options mean.
 type parsed struct {
 	listen           model.Address
+	tls              *model.ListenerTLS
 	backends         map[string][]model.Address
 	authz, authzHTTP model.Address
 	planned          []model.Address
 	collector        []model.Address
+	collectorTLS     *model.ClusterTLS
 	tracesURL        string
 }
 
@@ -51,6 +55,8 @@ func (o EdgeOptions) parse() (parsed, error) {
 	var p parsed
 	var err error
 	p.listen, err = parseAddress("--listen", o.Listen)
+	keep(err)
+	p.tls, err = o.listenerTLS()
 	keep(err)
 	p.backends, err = parseBackends(o.Backends)
 	keep(err)
@@ -66,9 +72,14 @@ func (o EdgeOptions) parse() (parsed, error) {
 	keep(o.TraceConfig.Validate())
 	if o.OTLPEndpoint != "" {
 		var a model.Address
-		a, p.tracesURL, err = parseCollector(o.OTLPEndpoint)
+		var u *url.URL
+		a, u, err = parseCollector(o.OTLPEndpoint)
 		keep(err)
-		p.collector = []model.Address{a}
+		if err == nil {
+			p.collector, p.tracesURL = []model.Address{a}, strings.TrimSuffix(u.String(), "/")+"/v1/traces"
+			p.collectorTLS, err = o.collectorTLS(u)
+			keep(err)
+		}
 	}
 	return p, errors.Join(errs...)
 }
@@ -123,12 +134,12 @@ func parseBackends(s string) (map[string][]model.Address, error) {
 	return out, errors.Join(errs...)
 }
 
-// parseCollector gives the collector's address and the URL of its traces.
-func parseCollector(s string) (model.Address, string, error) {
+// parseCollector gives the collector's address and its URL.
+func parseCollector(s string) (model.Address, *url.URL, error) {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
 		// The URL may hold a credential, so it is not repeated.
-		return model.Address{}, "", errors.New("--otlp-endpoint: not a plain http://host:port")
+		return model.Address{}, nil, errors.New("--otlp-endpoint: not a plain http://host:port or https://host:port")
 	}
 	port := u.Port()
 	if port == "" {
@@ -136,7 +147,7 @@ func parseCollector(s string) (model.Address, string, error) {
 	}
 	a, err := parseAddress("--otlp-endpoint", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return model.Address{}, "", err
+		return model.Address{}, nil, err
 	}
-	return a, strings.TrimSuffix(u.String(), "/") + "/v1/traces", nil
+	return a, u, nil
 }

@@ -26,11 +26,24 @@ func renderOptions() RenderOptions {
 // is asked about it below.
 func TestTheRenderedEdgeIsTheGoldenFile(t *testing.T) {
 	t.Parallel()
-	got, err := Render(renderOptions())
+	wantGolden(t, renderOptions(), "edge.yaml")
+}
+
+func TestTheRenderedEdgeWithTLSIsTheGoldenFile(t *testing.T) {
+	t.Parallel()
+	opts := renderOptions()
+	opts.TLSCertFile, opts.TLSKeyFile = "/etc/glidepath/tls/tls.crt", "/etc/glidepath/tls/tls.key"
+	opts.OTLPEndpoint, opts.OTLPCAFile = "https://collector:4318", "/etc/glidepath/otlp/ca.crt"
+	wantGolden(t, opts, "edge-tls.yaml")
+}
+
+func wantGolden(t *testing.T, opts RenderOptions, name string) {
+	t.Helper()
+	got, err := Render(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden := filepath.Join("..", "envoy", "golden", "edge.yaml")
+	golden := filepath.Join("..", "envoy", "golden", name)
 	if *update {
 		if err := os.WriteFile(golden, got, 0o644); err != nil {
 			t.Fatal(err)
@@ -43,7 +56,7 @@ func TestTheRenderedEdgeIsTheGoldenFile(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s differs; run go test ./xds -update if that is meant (-want +got):\n%s", golden, diff)
 	}
-	again, err := Render(renderOptions())
+	again, err := Render(opts)
 	if err != nil || !bytes.Equal(got, again) {
 		t.Errorf("rendering twice gives two configurations (%v)", err)
 	}

@@ -17,16 +17,17 @@ import (
 // Options are those of the process.
 type Options struct {
 	EdgeOptions
-	Socket        string `name:"socket" env:"XDS_SOCKET" default:"/run/glidepath/xds.sock" help:"Unix socket that Envoy gets its configuration from."`
-	Policy        string `name:"policy" env:"POLICY_FILE" help:"Route policy file, watched for changes. Empty is every default."`
-	StateDir      string `name:"state-dir" env:"STATE_DIR" required:"" help:"Folder that keeps the last good configuration."`
-	MetricsListen string `name:"metrics-listen" env:"METRICS_LISTEN" default:":9091" help:"Address of /metrics."`
-	ProbeListen   string `name:"probe-listen" env:"PROBE_LISTEN" default:":8082" help:"Address of /healthz and /readyz."`
+	Remote        RemoteOptions `embed:""`
+	Socket        string        `name:"socket" env:"XDS_SOCKET" default:"/run/glidepath/xds.sock" help:"Unix socket that Envoy gets its configuration from."`
+	Policy        string        `name:"policy" env:"POLICY_FILE" help:"Route policy file, watched for changes. Empty is every default."`
+	StateDir      string        `name:"state-dir" env:"STATE_DIR" required:"" help:"Folder that keeps the last good configuration."`
+	MetricsListen string        `name:"metrics-listen" env:"METRICS_LISTEN" default:":9091" help:"Address of /metrics."`
+	ProbeListen   string        `name:"probe-listen" env:"PROBE_LISTEN" default:":8082" help:"Address of /healthz and /readyz."`
 }
 
 // Validate reports every fault of o together.
 func (o Options) Validate() error {
-	errs := []error{o.EdgeOptions.Validate()}
+	errs := []error{o.EdgeOptions.Validate(), o.Remote.validate()}
 	if o.StateDir == "" {
 		errs = append(errs, errors.New("--state-dir: missing"))
 	}
@@ -42,14 +43,24 @@ func Run(ctx context.Context, opts Options) error {
 	if err := opts.Validate(); err != nil {
 		return err
 	}
+	if opts.Remote.Listen == "" { // else the files are where the Envoys are
+		if err := opts.CheckFiles(); err != nil {
+			return err
+		}
+	}
 	registry := telemetry.NewRegistry()
 	store, err := server.NewStore(opts.StateDir)
 	if err != nil {
 		return err
 	}
+	store.Only(opts.usable)
 	srv := server.New(store, server.NewMetrics(registry), slog.Default())
 	s := newSupplier(api.Operations(), opts.EdgeOptions, srv, registry, slog.Default())
 
+	remoteTLS, err := opts.Remote.tlsConfig()
+	if err != nil {
+		return err
+	}
 	reload, err := s.begin(ctx, opts.Policy)
 	if err != nil {
 		return err
@@ -61,12 +72,16 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	probes := http.NewServeMux()
 	lifecycle.Probes(probes, srv.Ready)
-	return lifecycle.Run(ctx,
+	tasks := []lifecycle.Task{
 		func(ctx context.Context) error { return srv.Serve(ctx, l.socket) },
 		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(registry)),
 		lifecycle.Serve(l.probes, probes),
 		reload.run,
-	)
+	}
+	if l.remote != nil {
+		tasks = append(tasks, func(ctx context.Context) error { return srv.ServeTLS(ctx, l.remote, remoteTLS) })
+	}
+	return lifecycle.Run(ctx, tasks...)
 }
 
 // reload is the watch on the policy file, if there is one.
@@ -101,7 +116,10 @@ func (s *supplier) begin(ctx context.Context, file string) (reload, error) {
 
 // listeners are opened together, so that a port in use ends the process before
 // it has told anyone anything.
-type listeners struct{ socket, metrics, probes net.Listener }
+type listeners struct {
+	socket, metrics, probes net.Listener
+	remote                  net.Listener // nil unless Envoys of other pods are served
+}
 
 func listen(opts Options) (l listeners, err error) {
 	var open []net.Listener
@@ -120,7 +138,11 @@ func listen(opts Options) (l listeners, err error) {
 		{&l.metrics, lifecycle.Listen, opts.MetricsListen},
 		{&l.probes, lifecycle.Listen, opts.ProbeListen},
 		{&l.socket, lifecycle.ListenUnix, opts.Socket},
+		{&l.remote, lifecycle.Listen, opts.Remote.Listen},
 	} {
+		if one.addr == "" {
+			continue
+		}
 		if *one.into, err = one.open(one.addr); err != nil {
 			return listeners{}, err
 		}

@@ -13,7 +13,7 @@ import (
 
 type xdsCommands struct {
 	Render renderCommand `cmd:"" help:"Print one static Envoy configuration: all that xds would send, and the bootstrap."`
-	Check  checkCommand  `cmd:"" help:"Say whether a route policy is good, and whether Envoy takes what is made of it."`
+	Check  checkCommand  `cmd:"" help:"Say whether a route policy and the certificates are good, and whether Envoy takes what is made of them."`
 }
 
 type renderCommand struct{ xds.RenderOptions }
@@ -40,6 +40,9 @@ const checkTime = time.Minute
 func (c *checkCommand) Run(k *kong.Kong) error {
 	config, err := xds.Render(c.RenderOptions)
 	if err != nil {
+		return err
+	}
+	if err := c.CheckFiles(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)

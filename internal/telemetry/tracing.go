@@ -18,6 +18,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
+
+	"hangar.io/glidepath/internal/outbound"
 )
 
 // What bounds the spans of a process. They wait in memory, some kilobytes each;
@@ -48,8 +50,9 @@ type Options struct {
 	Service string
 	// Metrics counts the spans.
 	Metrics prometheus.Registerer
-	// Client reaches the collector; nil is one of its own that trusts what the
-	// machine trusts and goes by no proxy. Redirects are never followed.
+	// Client reaches the collector; nil is one of its own that trusts the
+	// authorities of OTLPCAFile and goes by the environment's proxies. Redirects
+	// are never followed.
 	Client *http.Client
 }
 
@@ -73,7 +76,10 @@ func NewTracing(ctx context.Context, o Options) (*Tracing, error) {
 	if o.Service == "" || o.Metrics == nil {
 		return nil, errors.New("setting up traces: a service or registerer is missing")
 	}
-	client := collectorClient(o.Client)
+	client, err := o.collectorClient()
+	if err != nil {
+		return nil, fmt.Errorf("setting up traces: %w", err)
+	}
 	exporter, err := newExporter(ctx, o.OTLPEndpoint, client, o.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("setting up traces: %w", err)
@@ -92,14 +98,24 @@ func NewTracing(ctx context.Context, o Options) (*Tracing, error) {
 
 // collectorClient gives a client that sends spans to the endpoint and nowhere
 // else.
-func collectorClient(given *http.Client) *http.Client {
-	c := http.Client{Transport: &http.Transport{MaxIdleConns: 1, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: exportTime, ForceAttemptHTTP2: true}}
-	if given != nil {
-		c = *given
+func (o Options) collectorClient() (*http.Client, error) {
+	var c http.Client
+	if o.Client != nil {
+		c = *o.Client
+	} else {
+		source, err := outbound.NewSource("the OTLP collector", outbound.Options{CAFile: o.OTLPCAFile})
+		if err != nil {
+			return nil, err
+		}
+		proxies, err := outbound.ProxiesFromEnvironment()
+		if err != nil {
+			return nil, err
+		}
+		c.Transport = source.Transport(proxies, outbound.Bounds{Header: exportTime, Connections: 2})
 	}
 	c.Timeout = exportTime
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &c
+	return &c, nil
 }
 
 // newExporter gives an exporter that takes no setting from the environment

@@ -3,11 +3,14 @@ package edge
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
 
+	"hangar.io/glidepath/internal/devenv/pki"
 	"hangar.io/glidepath/internal/lifecycle"
 )
 
@@ -27,6 +30,25 @@ func startCollector(t *testing.T) *collector {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveCollector(t, l)
+}
+
+// startCollectorOn starts one that is reached over TLS.
+func startCollectorOn(t *testing.T, shown pki.Pair) *collector {
+	t.Helper()
+	cert, err := shown.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveCollector(t, l)
+}
+
+func serveCollector(t *testing.T, l net.Listener) *collector {
+	t.Helper()
 	c := &collector{addr: l.Addr().String()}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -38,6 +60,12 @@ func startCollector(t *testing.T) *collector {
 		}
 	})
 	return c
+}
+
+func (c *collector) bytes() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.got)
 }
 
 // ServeHTTP takes one export.

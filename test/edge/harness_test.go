@@ -50,6 +50,9 @@ type setup struct {
 	alone   bool   // nothing is beside Envoy but xds: authz is away, and what it serves
 	otlp    string // a collector's URL
 	ratio   float64
+	options func(*xds.Options) // changes what xds is told, last
+	// beforeEnvoy is called once xds serves and before Envoy starts.
+	beforeEnvoy func()
 }
 
 // start starts an edge for one test.
@@ -85,8 +88,14 @@ func start(t *testing.T, s setup) *edge {
 	if s.planned {
 		e.options.ServePlanned = e.backend.addr
 	}
+	if s.options != nil {
+		s.options(&e.options)
+	}
 	e.setPolicy(t, s.policy)
 	e.startXDS(t)
+	if s.beforeEnvoy != nil {
+		s.beforeEnvoy()
+	}
 	e.startEnvoy(t, dir, filepath.Join(sockets, "admin.sock"))
 	return e
 }
@@ -118,14 +127,12 @@ func (e *edge) startXDS(t *testing.T) {
 
 func (e *edge) startEnvoy(t *testing.T, dir, admin string) {
 	t.Helper()
-	config, err := envoy.Bootstrap{XDSSocket: e.options.Socket, AdminSocket: admin}.Render()
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(dir, "envoy.yaml")
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	e.startEnvoyWith(t, dir, envoy.Bootstrap{XDSSocket: e.options.Socket, AdminSocket: admin})
+}
+
+func (e *edge) startEnvoyWith(t *testing.T, dir string, b envoy.Bootstrap) {
+	t.Helper()
+	file, admin := writeBootstrap(t, dir, b), b.AdminSocket
 	e.envoy = devtest.Envoy(t, devenv.EnvoyConfig{Dir: dir, Bootstrap: file, Admin: admin, Concurrency: e.workers})
 	eventually(t, "the edge listens", func() bool {
 		c, err := net.Dial("tcp", e.addr)
@@ -135,6 +142,20 @@ func (e *edge) startEnvoy(t *testing.T, dir, admin string) {
 		_ = c.Close()
 		return true
 	})
+}
+
+// writeBootstrap gives the file of a bootstrap.
+func writeBootstrap(t *testing.T, dir string, b envoy.Bootstrap) string {
+	t.Helper()
+	config, err := b.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "envoy.yaml")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func (e *edge) setPolicy(t *testing.T, policy string) {

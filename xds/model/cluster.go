@@ -17,7 +17,9 @@ type Cluster struct {
 	Endpoints []Address
 	// HTTP2 is for gRPC; backends speak HTTP/1.1, whose connections hold no
 	// window of a stream that a slow viewer could fill.
-	HTTP2          bool
+	HTTP2 bool
+	// TLS is nil for a cluster that is spoken to without.
+	TLS            *ClusterTLS
 	ConnectTimeout time.Duration
 	Breaker        Breaker
 }
@@ -103,6 +105,7 @@ func (c Cluster) validate() error {
 	if b := c.Breaker; b.Connections == 0 || b.Pending == 0 || b.Requests == 0 || b.Retries == 0 {
 		errs = append(errs, fmt.Errorf("%s: every bound of the breaker must be positive", what))
 	}
+	errs = append(errs, c.TLS.validate(what))
 	names := 0
 	for _, a := range c.Endpoints {
 		errs = append(errs, a.validate(what))

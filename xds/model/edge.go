@@ -11,6 +11,8 @@ import (
 type Edge struct {
 	// Listen is where callers connect; a TCP address.
 	Listen Address
+	// TLS is what the listener shows; nil is a listener without TLS.
+	TLS    *ListenerTLS
 	Limits Limits
 	// Authz is the name of the cluster that decides every call.
 	Authz string
@@ -71,6 +73,7 @@ type Tracing struct {
 func (e *Edge) Validate() error {
 	return errors.Join(
 		e.Listen.validateTCP("listen"),
+		e.TLS.validate(),
 		e.Limits.validate(),
 		e.validateClusters(),
 		e.validateRoutes(),

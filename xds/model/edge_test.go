@@ -72,6 +72,11 @@ func TestWhatMakesAnEdgeUnfit(t *testing.T) {
 		want  string
 	}{
 		"listening on a Unix socket":            {func(e *model.Edge) { e.Listen = model.Address{Path: "/run/x"} }, "listen: a Unix socket will not do"},
+		"a certificate by a relative path":      {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "tls.crt", KeyFile: "/a/tls.key"} }, `listen.tls: the certificate: "tls.crt" is not the absolute path`},
+		"a certificate without a key":           {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "/a/tls.crt"} }, `listen.tls: the key: "" is not the absolute path`},
+		"a key in another folder":               {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "/a/tls.crt", KeyFile: "/b/tls.key"} }, "in different folders"},
+		"TLS without authorities":               {func(e *model.Edge) { e.Clusters[2].TLS = &model.ClusterTLS{ServerName: "x"} }, `cluster "otlp": the authorities: "" is not`},
+		"TLS to nobody":                         {func(e *model.Edge) { e.Clusters[2].TLS = &model.ClusterTLS{CAFile: "/ca.crt"} }, `cluster "otlp": the server's name is missing`},
 		"listening without a port":              {func(e *model.Edge) { e.Listen.Port = 0 }, "listen: the port is missing"},
 		"a window below the protocol's":         {func(e *model.Edge) { e.Limits.StreamWindow = 65534 }, "limits.streamWindow: 65534"},
 		"more headers than Envoy can count":     {func(e *model.Edge) { e.Limits.MaxHeadersKiB = 9000 }, "limits.maxHeadersKiB: 9000"},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +16,9 @@ import (
 	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	deltav3 "github.com/envoyproxy/go-control-plane/pkg/server/delta/v3"
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -135,18 +138,43 @@ func (s *Server) Ready() error {
 	return nil
 }
 
-// Serve answers Envoys on l, which it owns, until ctx ends.
+// Serve answers Envoys on l, which it owns, until ctx ends. Whoever can connect
+// to it gets everything.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	return s.serveOn(ctx, l)
+}
+
+// Bounds of a listener that others than the own pod can reach.
+const (
+	maxRemote = 256 // connections
+	// remoteAge is when a connection has to be made again, so that a client
+	// whose certificate is not taken any more does not keep its stream.
+	remoteAge = 30 * time.Minute
+	// remoteGrace is how long its stream may go on then.
+	remoteGrace = 5 * time.Second
+)
+
+// ServeTLS is Serve for a listener without TLS that this puts it on, with all
+// that the configuration asks of a client. It may run beside Serve.
+func (s *Server) ServeTLS(ctx context.Context, l net.Listener, config *tls.Config) error {
+	return s.serveOn(ctx, netutil.LimitListener(l, maxRemote),
+		grpc.Creds(credentials.NewTLS(config)),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			MaxConnectionAge: remoteAge, MaxConnectionAgeGrace: remoteGrace, Time: time.Minute, Timeout: 10 * time.Second,
+		}))
+}
+
+func (s *Server) serveOn(ctx context.Context, l net.Listener, options ...grpc.ServerOption) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g := grpc.NewServer(
+	g := grpc.NewServer(append(options,
 		// Envoy pings more often than the library would stand by itself.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.MaxConcurrentStreams(16),
 		grpc.ConnectionTimeout(5*time.Second),
 		// Stop must not return while a stream still stores a snapshot.
 		grpc.WaitForHandlers(true),
-	)
+	)...)
 	acks := newAcks(s, s.metrics)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, &ads{
 		delta: deltav3.NewServer(ctx, s.cache, acks),

@@ -54,7 +54,11 @@ func (s *Snapshot) fill() error {
 		{resourcev3.ListenerType, types.Listener, resourceList(s.resources.Listeners)},
 		{resourcev3.RouteType, types.Route, resourceList(s.resources.Routes)},
 		{resourcev3.ClusterType, types.Cluster, resourceList(s.resources.Clusters)},
+		{resourcev3.SecretType, types.Secret, resourceList(s.resources.Secrets)},
 	} {
+		if one.typeURL == resourcev3.SecretType && len(one.list) == 0 {
+			continue // no Envoy asks for it, so none would ever say that it took it
+		}
 		version, err := contentVersion(one.list)
 		if err != nil {
 			return fmt.Errorf("hashing %s: %w", one.typeURL, err)

@@ -14,12 +14,16 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 
 	"hangar.io/glidepath/xds/translate"
 )
 
 // Store keeps the last good snapshot in a folder. One process uses a folder.
-type Store struct{ dir string }
+type Store struct {
+	dir    string
+	usable func(*translate.Resources) error // nil takes all
+}
 
 // NewStore gives the store of a folder, which is made when it is missing.
 func NewStore(dir string) (*Store, error) {
@@ -28,6 +32,10 @@ func NewStore(dir string) (*Store, error) {
 	}
 	return &Store{dir: dir}, nil
 }
+
+// Only has Load give no snapshot against which the function says something: an
+// option that was set since may forbid it. Call it before anything is loaded.
+func (s *Store) Only(usable func(*translate.Resources) error) { s.usable = usable }
 
 // ErrNoSnapshot says that no snapshot was ever stored.
 var ErrNoSnapshot = errors.New("no snapshot is stored")
@@ -45,6 +53,7 @@ type stored struct {
 	Listeners []json.RawMessage `json:"listeners"`
 	Routes    []json.RawMessage `json:"routes"`
 	Clusters  []json.RawMessage `json:"clusters"`
+	Secrets   []json.RawMessage `json:"secrets,omitempty"` // names of files
 }
 
 // Save puts a snapshot in the place of the one before, whole or not at all.
@@ -77,6 +86,9 @@ func (s *Store) Load() (*Snapshot, error) {
 		return nil, fmt.Errorf("loading the stored snapshot: larger than %d bytes", maxStored)
 	}
 	snap, err := decode(raw)
+	if err == nil && s.usable != nil {
+		err = s.usable(snap.resources)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("loading the stored snapshot: %w", err)
 	}
@@ -109,6 +121,7 @@ func encode(snap *Snapshot) ([]byte, error) {
 		encodeList(&out.Listeners, snap.resources.Listeners),
 		encodeList(&out.Routes, snap.resources.Routes),
 		encodeList(&out.Clusters, snap.resources.Clusters),
+		encodeList(&out.Secrets, snap.resources.Secrets),
 	)
 	if err != nil {
 		return nil, err
@@ -141,6 +154,9 @@ func decode(raw []byte) (*Snapshot, error) {
 		return nil, err
 	}
 	if res.Clusters, err = decodeList(in.Clusters, func() *clusterv3.Cluster { return &clusterv3.Cluster{} }); err != nil {
+		return nil, err
+	}
+	if res.Secrets, err = decodeList(in.Secrets, func() *tlsv3.Secret { return &tlsv3.Secret{} }); err != nil {
 		return nil, err
 	}
 	snap, err := NewSnapshot(res)

@@ -46,6 +46,7 @@ func cluster(p *packer, c model.Cluster) *clusterv3.Cluster {
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": p.any(protocol(c)),
 		},
+		TransportSocket: clusterTLS(p, c),
 	}
 	if out.GetType() == clusterv3.Cluster_STRICT_DNS {
 		out.DnsLookupFamily = clusterv3.Cluster_ALL

@@ -21,6 +21,8 @@ func listener(p *packer, e *model.Edge) *listenerv3.Listener {
 		}),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(e.Limits.BufferBytes),
 		FilterChains: []*listenerv3.FilterChain{{
+			TransportSocket:               listenerTLS(p, e.TLS),
+			TransportSocketConnectTimeout: acceptTimeout(e.TLS),
 			Filters: []*listenerv3.Filter{{
 				Name:       "envoy.filters.network.http_connection_manager",
 				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: p.any(connectionManager(p, e))},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -35,11 +34,16 @@ func Static(bootstrap []byte, res *Resources) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	clusters, err := staticClusters(res.Clusters)
+	if err != nil {
+		return nil, err
+	}
 	// The bootstrap's only cluster is the way to xds.
 	b.DynamicResources = nil
 	b.StaticResources = &bootstrapv3.Bootstrap_StaticResources{
 		Listeners: listeners,
-		Clusters:  append([]*clusterv3.Cluster(nil), res.Clusters...),
+		Clusters:  clusters,
+		Secrets:   res.Secrets,
 	}
 	return YAML(b)
 }
@@ -65,6 +69,9 @@ func inline(res *Resources) ([]*listenerv3.Listener, error) {
 			return nil, fmt.Errorf("putting the routes into the listener: %w", p.errs[0])
 		}
 		l.FilterChains[0].Filters[0].ConfigType = &listenerv3.Filter_TypedConfig{TypedConfig: config}
+		if err := staticListenerTLS(l); err != nil {
+			return nil, err
+		}
 		out = append(out, l)
 	}
 	return out, nil

@@ -9,6 +9,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -21,6 +22,8 @@ type Resources struct {
 	Listeners []*listenerv3.Listener
 	Routes    []*routev3.RouteConfiguration
 	Clusters  []*clusterv3.Cluster
+	// Secrets name files; they hold no key.
+	Secrets []*tlsv3.Secret
 }
 
 // edgeName names the one listener and the one route configuration.
@@ -37,6 +40,7 @@ func Translate(e *model.Edge) (*Resources, error) {
 	res := &Resources{
 		Listeners: []*listenerv3.Listener{refusalsListener(p, e.GRPCReply), listener(p, e)},
 		Routes:    []*routev3.RouteConfiguration{routes(p, e)},
+		Secrets:   secrets(e),
 	}
 	res.Clusters = append(res.Clusters, refusalsCluster(p, e))
 	for _, c := range e.Clusters {
@@ -61,6 +65,9 @@ func (r *Resources) all() []proto.Message {
 		out = append(out, m)
 	}
 	for _, m := range r.Clusters {
+		out = append(out, m)
+	}
+	for _, m := range r.Secrets {
 		out = append(out, m)
 	}
 	return out

@@ -99,6 +99,14 @@ func cases() map[string]struct {
 		"listener-collector": {func(e *model.Edge) {
 			e.Tracing.URL, e.Tracing.Ratio = "http://collector:4318/v1/traces", 0.25
 		}, listeners},
+		"tls-listener": {func(e *model.Edge) {
+			e.TLS = &model.ListenerTLS{CertFile: "/etc/tls/tls.crt", KeyFile: "/etc/tls/tls.key"}
+		}, func(r *translate.Resources) []proto.Message { return slices.Concat(listeners(r), messages(r.Secrets)) }},
+		"tls-collectors": {func(e *model.Edge) {
+			e.Clusters[0].Endpoints = []model.Address{{Host: "collector", Port: 4318}}
+			e.Clusters[0].TLS = &model.ClusterTLS{CAFile: "/etc/otlp/ca.crt", ServerName: "collector"}
+			e.Clusters[1].TLS = &model.ClusterTLS{CAFile: "/etc/livehub/ca.crt", ServerName: "10.0.0.1"}
+		}, func(r *translate.Resources) []proto.Message { return slices.Concat(clusters(r), messages(r.Secrets)) }},
 		"cluster-names-are-resolved": {func(e *model.Edge) {
 			e.Clusters[1].Endpoints = []model.Address{{Host: "livehub-a", Port: 1}, {Host: "livehub-b", Port: 2}}
 		}, clusters},
@@ -224,6 +232,33 @@ func TestStaticPutsEverythingIntoOneFile(t *testing.T) {
 		}
 	}
 	if !proto.Equal(before, res.Listeners[0]) {
+		t.Error("the resources were changed")
+	}
+}
+
+func TestStaticHasTheSecretsBesideWhatUsesThem(t *testing.T) {
+	t.Parallel()
+	e := base()
+	e.TLS = &model.ListenerTLS{CertFile: "/etc/tls/tls.crt", KeyFile: "/etc/tls/tls.key"}
+	e.Clusters[0].TLS = &model.ClusterTLS{CAFile: "/etc/otlp/ca.crt", ServerName: "collector"}
+	res, err := translate.Translate(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := proto.CloneOf(res.Clusters[2])
+	got, err := translate.Static([]byte("node: {id: edge}\n"), res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"filename: /etc/tls/tls.key", "filename: /etc/otlp/ca.crt", "name: listener\n", "name: authorities-otlp\n"} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("the file lacks %q", want)
+		}
+	}
+	if strings.Contains(string(got), "sds_config:") {
+		t.Error("a secret is still asked for elsewhere")
+	}
+	if !proto.Equal(before, res.Clusters[2]) {
 		t.Error("the resources were changed")
 	}
 }

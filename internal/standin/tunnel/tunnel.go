@@ -96,7 +96,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if there, ok := p.cfg.Hosts[r.Host]; ok {
 		to = there
 	}
-	behind, err := net.DialTimeout("tcp", to, 10*time.Second) //nolint:gosec // going where it is told is what a proxy is for
+	dialer := net.Dialer{Timeout: 10 * time.Second}
+	behind, err := dialer.DialContext(r.Context(), "tcp", to)
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 		return
