@@ -193,7 +193,7 @@ func TestTwoWorkersShareOneBucket(t *testing.T) {
 		t.Errorf("%d calls served and %d limited, want 20 and 108", served.Load(), limited.Load())
 	}
 	for _, worker := range []string{"worker_0", "worker_1"} {
-		if page := e.admin(t, "/stats?filter="+worker+".*downstream_cx_total"); page == "" || strings.Contains(page, ": 0\n") {
+		if page := e.admin(t, "/stats?filter=listener.127.*"+worker+".downstream_cx_total"); page == "" || strings.Contains(page, ": 0\n") {
 			t.Errorf("%s took no connection: %s", worker, page)
 		}
 	}
