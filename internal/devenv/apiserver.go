@@ -24,7 +24,7 @@ type APIServerConfig struct {
 }
 
 // APIServer is a real kube-apiserver with an etcd of its own. It has RBAC, ServiceAccount tokens, custom resources, admission and
-// an audit log; no controllers, no kubelet. Anonymous calls are refused.
+// an audit log; no controllers, and a kubelet only where one is started (StartKubelet). Anonymous calls are refused.
 type APIServer struct {
 	Process    *process.Process
 	Etcd       *Etcd
@@ -106,6 +106,7 @@ func (a *APIServer) prepare() error {
 		os.WriteFile(a.file("ca.crt"), a.ca.PEM, 0o600),
 		os.WriteFile(a.file("audit-policy.yaml"), auditPolicy, 0o600),
 		a.prepareAdmin(),
+		a.prepareKubelet(),
 	)
 }
 

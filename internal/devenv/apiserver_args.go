@@ -11,7 +11,7 @@ import (
 const Issuer = "https://kubernetes.default.svc.cluster.local"
 
 func (a *APIServer) args() []string {
-	return []string{
+	return append([]string{
 		"--bind-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", a.port.Number),
 		"--endpoint-reconciler-type=none", // loopback is no address for the endpoints of Service kubernetes
@@ -30,7 +30,7 @@ func (a *APIServer) args() []string {
 		"--audit-log-path=" + a.file("audit.log"),
 		"--audit-log-maxsize=100", "--audit-log-maxbackup=1",
 		"--profiling=false",
-	}
+	}, a.kubeletArgs()...)
 }
 
 // ready wants the API server ready and its first namespace made, which happens shortly after.
