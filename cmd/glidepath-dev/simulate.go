@@ -19,6 +19,7 @@ type simulateCommand struct {
 	Seed         uint64        `default:"1" help:"Decides every run's name, pipeline and fate."`
 	Retention    time.Duration `default:"10m" help:"How long a finished run stays."`
 	Load         loadFlags     `embed:"" prefix:"load-"`
+	Kubelet      kubeletFlags  `embed:"" prefix:"kubelet-"`
 }
 
 // Run simulates until the context ends.
@@ -30,8 +31,13 @@ func (c *simulateCommand) Run(ctx context.Context) error {
 	if c.Load.Namespaces > 0 {
 		return c.Load.run(ctx, cfg, c.Seed)
 	}
+	keeper, stop, err := c.Kubelet.start(ctx, cfg, c.Seed)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	s, err := simulator.New(simulator.Config{
-		REST: cfg, Namespaces: fleet.AppNamespaces(), RunsInFlight: c.RunsInFlight, Seed: c.Seed, Retention: c.Retention,
+		REST: cfg, Namespaces: fleet.AppNamespaces(), RunsInFlight: c.RunsInFlight, Seed: c.Seed, Retention: c.Retention, Pods: keeper,
 		Logger: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("process", "simulator"),
 	})
 	if err != nil {

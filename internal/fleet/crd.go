@@ -7,18 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// definedResource is what a custom resource definition of one version defines.
+// definedResource is what a custom resource definition defines, in the version that is stored.
 func definedResource(definition *unstructured.Unstructured) (schema.GroupVersionResource, error) {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	if len(versions) == 1 {
-		if first, ok := versions[0].(map[string]any); ok {
-			version, _, _ := unstructured.NestedString(first, "name")
-			return schema.GroupVersionResource{Group: group, Version: version, Resource: plural}, nil
+	for _, v := range versions {
+		version, ok := v.(map[string]any)
+		if ok && version["storage"] == true {
+			name, _, _ := unstructured.NestedString(version, "name")
+			return schema.GroupVersionResource{Group: group, Version: name, Resource: plural}, nil
 		}
 	}
-	return schema.GroupVersionResource{}, fmt.Errorf("definition %s: want one version", definition.GetName())
+	return schema.GroupVersionResource{}, fmt.Errorf("definition %s: no version is stored", definition.GetName())
 }
 
 // established reports whether the API server has taken the definition up.

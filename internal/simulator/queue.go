@@ -82,6 +82,8 @@ func stale(err error) bool {
 func (s *Simulator) move(ctx context.Context, k key) (next time.Time, err error) {
 	object := s.cache.get(k)
 	switch {
+	case object == nil && k.kind == taskRun && s.cfg.Pods != nil:
+		return time.Time{}, s.cfg.Pods.Forget(ctx, k.namespace, k.name)
 	case object == nil || object.GetDeletionTimestamp() != nil:
 		return time.Time{}, nil
 	case k.kind == taskRun:

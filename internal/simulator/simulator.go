@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"hangar.io/glidepath/internal/simulator/life"
+	"hangar.io/glidepath/internal/simulator/pods"
 )
 
 // Config says where the simulator works, and how busily.
@@ -37,6 +38,8 @@ type Config struct {
 	Pace float64
 	// Retention is how long a finished run stays before it is deleted. Zero: ten minutes.
 	Retention time.Duration
+	// Pods, when set, gives the TaskRuns their Pods.
+	Pods *pods.Keeper
 	// Clock is the time everything happens in. Nil: the real one.
 	Clock clock.WithTicker
 	// Logger gets a line for what went wrong, and at debug level for what is tried again. Nil: slog.Default.
@@ -139,6 +142,9 @@ func (s *Simulator) Run(ctx context.Context) error {
 	if !s.cache.wait(ctx) {
 		return group.Wait() // the context ended meanwhile
 	}
+	if err := s.startPods(ctx, group); err != nil {
+		s.cfg.Logger.Warn("pods of an earlier simulator could not be found; they stay", "error", err)
+	}
 	for range workers {
 		group.Go(func() error { s.work(ctx); return nil })
 	}
@@ -146,6 +152,19 @@ func (s *Simulator) Run(ctx context.Context) error {
 		group.Go(func() error { s.create(ctx); return nil })
 	}
 	return group.Wait()
+}
+
+// startPods takes over the Pods there are and lets their logs grow.
+func (s *Simulator) startPods(ctx context.Context, group *errgroup.Group) error {
+	if s.cfg.Pods == nil {
+		return nil
+	}
+	group.Go(func() error { s.cfg.Pods.Run(ctx); return nil })
+	tasks, err := s.cfg.Pods.Adopt(ctx, s.cfg.Namespaces)
+	for _, task := range tasks {
+		s.queue.Add(key{kind: taskRun, namespace: task.Namespace, name: task.Name})
+	}
+	return err
 }
 
 // probe makes an API server that is away, or that does not know the kinds, an error at the start.

@@ -29,6 +29,9 @@ func (s *Simulator) moveTaskRun(ctx context.Context, object *unstructured.Unstru
 	if err := life.Decode(object, run); err != nil {
 		return time.Time{}, err
 	}
+	if err := s.syncPods(ctx, run); err != nil {
+		return time.Time{}, err
+	}
 	now := s.cfg.Clock.Now()
 	if run.Status.Conditions.Done() {
 		if ref != nil {
@@ -38,12 +41,23 @@ func (s *Simulator) moveTaskRun(ctx context.Context, object *unstructured.Unstru
 	}
 	changed, next := s.rules.MoveTaskRun(run, now)
 	if changed {
+		// Pods first: who reads of one in the status finds it.
+		if err := s.syncPods(ctx, run); err != nil {
+			return time.Time{}, err
+		}
 		changed, err := s.writeStatus(ctx, object, run.Status)
 		if err != nil || changed {
 			return time.Time{}, err // the watch will tell
 		}
 	}
 	return next, nil
+}
+
+func (s *Simulator) syncPods(ctx context.Context, run *life.TaskRun) error {
+	if s.cfg.Pods == nil {
+		return nil
+	}
+	return s.cfg.Pods.Sync(ctx, run)
 }
 
 // orphan reports whether the TaskRun's PipelineRun is gone. The cache may be behind, so that only the API server's word

@@ -103,8 +103,13 @@ func (s *supervisor) startSimulator(ctx context.Context) (*process.Process, erro
 	if err != nil {
 		return nil, fmt.Errorf("looking for this program: %w", err)
 	}
+	node := s.gateway.APIServer.Kubelet()
 	return process.Start(ctx, process.Spec{
-		Name: "simulator", Path: self, Args: []string{"simulate", "--kubeconfig=" + s.gateway.APIServer.Kubeconfig},
+		Name: "simulator", Path: self,
+		Args: []string{
+			"simulate", "--kubeconfig=" + s.gateway.APIServer.Kubeconfig, "--kubelet-certificate=" + node.Certificate,
+			"--kubelet-key=" + node.Key, "--kubelet-client-ca=" + node.ClientCA, "--kubelet-client=" + node.Client,
+		},
 		Log: filepath.Join(s.folder.gateway(), "logs", "simulator.log"),
 	})
 }

@@ -40,6 +40,11 @@ func podName(taskRun string, attempt int) string {
 	return ChildName(taskRun, "-pod-retry"+strconv.Itoa(attempt))
 }
 
+// ContainerID is the container that runs the step in the pod.
+func ContainerID(namespace, pod, step string) string {
+	return "containerd://" + digest(namespace, pod, step)
+}
+
 // stepName is the step's name, or the one Tekton gives to a step without.
 func stepName(step Step, index int) string {
 	if step.Name == "" {

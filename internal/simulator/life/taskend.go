@@ -29,7 +29,7 @@ func (r Rules) endStep(run *TaskRun, current int, now time.Time) (changed bool, 
 	}
 	end := corev1.ContainerStateTerminated{
 		Reason: terminationCompleted, StartedAt: begun, FinishedAt: metav1.NewTime(now),
-		ContainerID: "containerd://" + digest(run.Namespace, status.PodName, step.Name),
+		ContainerID: ContainerID(run.Namespace, status.PodName, step.Name),
 	}
 	step.TerminationReason = terminationCompleted
 	switch {
@@ -72,7 +72,7 @@ func skipSteps(run *TaskRun, from int, now time.Time) {
 		step := &run.Status.Steps[i]
 		step.ContainerState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: 1, Reason: terminationError, StartedAt: metav1.NewTime(now), FinishedAt: metav1.NewTime(now),
-			ContainerID: "containerd://" + digest(run.Namespace, run.Status.PodName, step.Name),
+			ContainerID: ContainerID(run.Namespace, run.Status.PodName, step.Name),
 		}}
 		step.TerminationReason = terminationSkipped
 	}
