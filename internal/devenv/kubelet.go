@@ -2,7 +2,6 @@ package devenv
 
 import (
 	"crypto/tls"
-
 	"errors"
 	"fmt"
 

@@ -34,13 +34,13 @@ func Apply(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("apply the sample fleet: %w", err)
 	}
-	if err := applyAll(ctx, client); err != nil {
+	if err := applyAll(ctx, client, time.Now()); err != nil {
 		return fmt.Errorf("apply the sample fleet: %w", err)
 	}
 	return nil
 }
 
-func applyAll(ctx context.Context, client dynamic.Interface) error {
+func applyAll(ctx context.Context, client dynamic.Interface, now time.Time) error {
 	definitions, err := read(folderCRDs)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func applyAll(ctx context.Context, client dynamic.Interface) error {
 			return err
 		}
 	}
-	return applyRuns(ctx, client)
+	return applyRuns(ctx, client, now)
 }
 
 // namespacesOf picks the namespaces, which everything else is in, with the ServiceAccount that a controller of the

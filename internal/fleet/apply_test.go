@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -170,6 +171,7 @@ func TestTheSampleRunsCouldBeTektons(t *testing.T) {
 		if err := life.Decode(object, run); err != nil {
 			t.Fatal(err)
 		}
+		run.CreationTimestamp = bornInTime(t, name, run.CreationTimestamp, run.Status.StartTime)
 		if err := lifetest.PipelineRunAlone(run); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -183,6 +185,7 @@ func TestTheSampleRunsCouldBeTektons(t *testing.T) {
 		if err := life.Decode(object, task); err != nil {
 			t.Fatal(err)
 		}
+		task.CreationTimestamp = bornInTime(t, name, task.CreationTimestamp, task.Status.StartTime)
 		if err := lifetest.TaskRunAlone(task); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -190,6 +193,43 @@ func TestTheSampleRunsCouldBeTektons(t *testing.T) {
 		if owner == nil || !metav1.IsControlledBy(object, owner) || object.GetLabels()["tekton.dev/pipelineRunUID"] != string(owner.GetUID()) {
 			t.Errorf("%s does not belong to its run", name)
 		}
+	}
+}
+
+// bornInTime is when a sample could have been created: the cluster made it after a life that lies behind.
+func bornInTime(t *testing.T, name string, created metav1.Time, start *metav1.Time) metav1.Time {
+	t.Helper()
+	if start == nil || created.Before(start) {
+		return created
+	}
+	if age := created.Sub(start.Time); age > 10*time.Minute {
+		t.Errorf("%s began %v before it was created", name, age)
+	}
+	return *start
+}
+
+func TestTheSampleRunsTookTheirTime(t *testing.T) {
+	t.Parallel()
+	ends := map[string]bool{}
+	for name, object := range list(t, pipelineRuns(), "") {
+		run := &life.PipelineRun{}
+		if err := life.Decode(object, run); err != nil {
+			t.Fatal(err)
+		}
+		if !run.Status.Conditions.Done() {
+			continue
+		}
+		took := run.Status.CompletionTime.Sub(run.Status.StartTime.Time)
+		if took < 5*time.Second || took > 3*time.Minute {
+			t.Errorf("%s took %v", name, took)
+		}
+		if run.Status.CompletionTime.After(time.Now().Add(time.Second)) {
+			t.Errorf("%s ends at %v, which is not yet", name, run.Status.CompletionTime)
+		}
+		ends[run.Status.CompletionTime.String()] = true
+	}
+	if len(ends) < 5 {
+		t.Errorf("the runs ended at %d different times", len(ends))
 	}
 }
 

@@ -25,7 +25,7 @@ func sampleRuns() []sampleRun {
 		return life.Sample{Namespace: namespace, Name: name, App: app, Pipeline: pipeline, Fate: fate}
 	}
 	late := in(AppSkyMarshall, "build-t8m4z", life.PipelineBuild, life.Fate{Outcome: life.Hang, Task: "compile"})
-	late.Timeouts = &life.Timeouts{Pipeline: &metav1.Duration{Duration: time.Second}}
+	late.Timeouts = &life.Timeouts{Pipeline: &metav1.Duration{Duration: 40 * time.Second}}
 	waiting := in(AppBoardingAPI, "deploy-w2q6v", life.PipelineDeploy, life.Fate{Outcome: life.Unpend})
 	waiting.Status = life.SpecPending
 	skipping := in(AppShop, "deploy-c5j7n", life.PipelineDeploy, life.Fate{})
@@ -58,19 +58,30 @@ func NamespaceOf(app string) string {
 	return app
 }
 
-// live lives the run in an instant, as far as it is to go.
-func (s sampleRun) live(object *unstructured.Unstructured, now time.Time) (*life.World, error) {
-	run := &life.PipelineRun{}
-	if err := life.Decode(object, run); err != nil {
+// lived is the run as it stands after a life that took its time and was over at the end; the cluster dates the creation of
+// the objects itself, so that they are younger than their life.
+func (s sampleRun) lived(object *unstructured.Unstructured, end time.Time) (*life.World, error) {
+	_, took, err := s.live(object, end)
+	if err != nil {
 		return nil, err
 	}
-	world := &life.World{Rules: life.Rules{Catalog: life.SampleCatalog()}, Run: run}
-	_, err := world.Play(now, func() bool {
+	world, _, err := s.live(object, end.Add(-took))
+	return world, err
+}
+
+// live lives the run from its start as far as it is to go, and says how long that took.
+func (s sampleRun) live(object *unstructured.Unstructured, start time.Time) (*life.World, time.Duration, error) {
+	run := &life.PipelineRun{}
+	if err := life.Decode(object, run); err != nil {
+		return nil, 0, err
+	}
+	world := &life.World{Rules: life.Rules{Catalog: life.SampleCatalog(), Pace: 1}, Run: run}
+	end, err := world.Play(start, func() bool {
 		return s.Status != "" && run.Status.Conditions.Succeeded().Reason == life.ReasonPipelineRunPending ||
 			slices.ContainsFunc(world.TaskRuns, func(task *life.TaskRun) bool {
 				return task.Labels[life.LabelPipelineTask] == s.until &&
 					task.Status.Conditions.Succeeded().Reason == life.ReasonRunning
 			})
 	})
-	return world, err
+	return world, end.Sub(start), err
 }

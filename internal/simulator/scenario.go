@@ -31,6 +31,8 @@ func (s *Simulator) scenarios() []life.Sample {
 		of(life.PipelineTest, life.Succeed, ""),
 		of(life.PipelineImage, life.Succeed, ""),
 		of(life.PipelineDeploy, life.Succeed, ""),
+		of(life.PipelinePromote, life.Succeed, ""),
+		of(life.PipelineRollback, life.Fail, "gates"),
 		of(life.PipelineTest, life.Fail, "lint"),
 		of(life.PipelineTest, life.Fail, "unit"),
 		of(life.PipelineTest, life.Flaky, "unit"),

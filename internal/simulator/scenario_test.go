@@ -42,7 +42,7 @@ func TestARoundHasEveryLifeInNamespacesByTurns(t *testing.T) {
 			outcomes[sample.Fate.Outcome]++
 		}
 		want := map[life.Outcome]int{
-			life.Succeed: 6, life.Fail: 3, life.Flaky: 1, life.Hang: 3, life.Cancel: 1, life.CancelFn: 1, life.StopFn: 1, life.Unpend: 1,
+			life.Succeed: 7, life.Fail: 4, life.Flaky: 1, life.Hang: 3, life.Cancel: 1, life.CancelFn: 1, life.StopFn: 1, life.Unpend: 1,
 		}
 		if diff := cmp.Diff(want, outcomes); diff != "" {
 			t.Error(diff)

@@ -44,13 +44,12 @@ func publicObjects(t *testing.T) (samples []sample, left map[string]string) {
 			err = take(name, text, &samples, left)
 		case ".yaml", ".yml":
 			for i, document := range bytes.Split(text, []byte("\n---\n")) {
-				converted, yamlErr := yaml.YAMLToJSON(document)
-				if yamlErr != nil {
-					left[name] = yamlErr.Error()
-					return nil
+				converted, err := yaml.YAMLToJSON(document)
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
 				}
-				if err = take(fmt.Sprintf("%s %d", name, i), converted, &samples, left); err != nil {
-					break
+				if err := take(fmt.Sprintf("%s %d", name, i), converted, &samples, left); err != nil {
+					return err
 				}
 			}
 		default:
@@ -70,8 +69,7 @@ func take(from string, text []byte, samples *[]sample, left map[string]string) e
 	decoder.UseNumber()
 	var o object
 	if err := decoder.Decode(&o); err != nil {
-		left[from] = "no object: " + err.Error()
-		return nil
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	if records, ok := o["records"].([]any); ok {
 		for i, r := range records {
@@ -126,11 +124,11 @@ func hostileObjects() []sample {
 			-9223372036854775808,18446744073709551615,1e300,5e-324,123456789012345678901234567890]}}`,
 		"escapes": `{"spec":{"s":"\u0000\u001f\u007f\u2028\u2029\ufeff\ud83d\ude80 \u003c\u003e\u0026 \/ \" \\ \b\f\n\r\t é 漢字 🚀 \ufffd",
 			"é\u0000\"\\":"a key","":"an empty key"}}`,
-		"half a pair": `{"spec":{"s":"\ud800 alone"}}`,
-		"nothing":     `{"spec":{"null":null,"object":{},"array":[],"text":"","nested":[null,[],{},[[]]]}}`,
-		"managed":     `{"spec":{"managedFields":[1],"metadata":{"managedFields":[2],"name":"inner"}},"status":{"metadata":{"managedFields":[3]}}}`,
-		"json inside": `{"metadata":{"annotations":{"a":"{\"managedFields\":[{\"manager\":\"x\"}]}"}},"spec":{"s":"\"}],\"managedFields\":["}}`,
-		"deep":        `{"spec":` + deep + `}`,
+		"half a pair":        `{"spec":{"s":"\ud800 alone"}}`,
+		"nothing":            `{"spec":{"null":null,"object":{},"array":[],"text":"","nested":[null,[],{},[[]]]}}`,
+		"managed":            `{"spec":{"managedFields":[1],"metadata":{"managedFields":[2],"name":"inner"}},"status":{"metadata":{"managedFields":[3]}}}`,
+		"json inside":        `{"metadata":{"annotations":{"a":"{\"managedFields\":[{\"manager\":\"x\"}]}"}},"spec":{"s":"\"}],\"managedFields\":["}}`,
+		"deep":               `{"spec":` + deep + `}`,
 		"a large annotation": `{"metadata":{"annotations":{"a":"` + strings.Repeat("aé🚀\\n", 18_000) + `"}}}`,
 		"a megabyte":         `{"spec":{"s":"` + strings.Repeat("0123456789abcdef", 1<<16) + `"}}`,
 		"many fields":        `{"status":{` + manyFields(20_000) + `}}`,

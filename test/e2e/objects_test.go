@@ -224,9 +224,9 @@ func withoutManagedFields(raw []byte) (string, error) {
 
 // member is one of a JSON object, its name and value as they are written but for whitespace.
 type member struct {
-	name        string
-	quoted      []byte
-	value       []byte
+	name   string
+	quoted []byte
+	value  []byte
 }
 
 func membersOf(raw []byte) ([]member, error) {

@@ -21,6 +21,9 @@ const (
 	PipelineTest   = "test"
 	PipelineImage  = "image"
 	PipelineDeploy = "deploy"
+	// Those that a promotion and a rollback start.
+	PipelinePromote  = "promote-release"
+	PipelineRollback = "rollback-release"
 )
 
 // ClusterRef is a reference that the cluster resolver follows into CatalogNamespace. Kind is pipeline or task.
@@ -32,27 +35,31 @@ func ClusterRef(kind, name string) *Ref {
 	}}
 }
 
-// SampleCatalog is what an app's pipelines look like: four pipelines, each with a finally task that tells people.
+// SampleCatalog is what an app's pipelines look like: what builds and deploys it and what releases it, each with a finally task that tells people.
 func SampleCatalog() Catalog {
 	return Catalog{
 		Pipelines: map[string]PipelineSpec{
-			PipelineBuild:  buildPipeline(),
-			PipelineTest:   testPipeline(),
-			PipelineImage:  imagePipeline(),
-			PipelineDeploy: deployPipeline(),
+			PipelineBuild:    buildPipeline(),
+			PipelineTest:     testPipeline(),
+			PipelineImage:    imagePipeline(),
+			PipelineDeploy:   deployPipeline(),
+			PipelinePromote:  releasePipeline(),
+			PipelineRollback: releasePipeline("config-revision", "rollback-of", "rollback-reason"),
 		},
 		Tasks: map[string]TaskSpec{
-			"git-clone":   task([]string{"commit"}, "clone"),
-			"compile":     task(nil, "restore", "compile"),
-			"lint":        task(nil, "lint"),
-			"unit-test":   unitTask(),
-			"report":      task(nil, "publish"),
-			"build-image": task([]string{"IMAGE_URL", "IMAGE_DIGEST"}, "build", "push"),
-			"sign":        task(nil, "sign"),
-			"preflight":   task([]string{"chain-id"}, "check"),
-			"deploy":      task(nil, "render", "apply"),
-			"verify":      task(nil, "probe"),
-			"notify":      task(nil, "notify"),
+			"git-clone":       task([]string{"commit"}, "clone"),
+			"compile":         task(nil, "restore", "compile"),
+			"lint":            task(nil, "lint"),
+			"unit-test":       unitTask(),
+			"report":          task(nil, "publish"),
+			"build-image":     task([]string{"IMAGE_URL", "IMAGE_DIGEST"}, "build", "push"),
+			"sign":            task(nil, "sign"),
+			"preflight":       task([]string{"chain-id"}, "check"),
+			"deploy":          task(nil, "render", "apply"),
+			"verify":          task(nil, "probe"),
+			"gates":           task(nil, "provenance", "policy"),
+			"open-release-pr": task([]string{"chain-id", "pull-request"}, "render", "open", "record"),
+			"notify":          task(nil, "notify"),
 		},
 	}
 }
@@ -99,6 +106,17 @@ func deployPipeline() PipelineSpec {
 	verify.When = []When{{Input: "$(params.env)", Operator: "in", Values: []string{"staging", "prod"}}}
 	spec := pipeline(node("preflight", "preflight"), deploy, verify)
 	spec.Params = append(spec.Params, ParamSpec{Name: "env", Type: "string", Default: "staging"})
+	return spec
+}
+
+// releasePipeline checks what is to be released, then opens the pull request that releases it.
+func releasePipeline(params ...string) PipelineSpec {
+	spec := pipeline(node("gates", "gates"), node("open-release-pr", "open-release-pr", "gates"))
+	spec.Params = nil
+	for _, name := range append([]string{"env", "cluster", "git-url", "git-revision", "image-ref", "initiator"}, params...) {
+		spec.Params = append(spec.Params, ParamSpec{Name: name, Type: "string", Default: ""})
+	}
+	spec.Results = []ResultSpec{{Name: "pull-request", Value: "$(tasks.open-release-pr.results.pull-request)"}}
 	return spec
 }
 
