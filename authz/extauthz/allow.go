@@ -29,8 +29,11 @@ const (
 	// maxIdentityBytes bounds the header: whoami's identity carries the
 	// caller's groups, and the hop to the backend has a limit for headers.
 	maxIdentityBytes = 40 << 10
-	// allowedSize bounds the answers that are kept, a few kilobytes each.
+	// allowedSize bounds the answers that are kept, and maxKept each of them,
+	// in bytes. A larger one is whoami's for a caller with hundreds of groups,
+	// and is made for each call.
 	allowedSize = 4096
+	maxKept     = 8 << 10
 )
 
 // whoami is the one operation whose identity says who the caller is in full.
@@ -50,7 +53,7 @@ type issuer struct {
 	signer Signer
 	// reads are the answers to reads, each with everything that is in it as
 	// its key. Answers are shared and are not changed.
-	reads *ttl.Cache[readKey, *authv3.CheckResponse]
+	reads *ttl.Cache[readKey, answer]
 }
 
 // readKey holds all that makes two identities of reads different. Tier and
@@ -62,7 +65,7 @@ type readKey struct {
 }
 
 func newIssuer(s Signer) (*issuer, error) {
-	reads, err := ttl.NewCache[readKey, *authv3.CheckResponse](allowedSize)
+	reads, err := ttl.NewCache[readKey, answer](allowedSize)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +74,7 @@ func newIssuer(s Signer) (*issuer, error) {
 
 // allow gives the answer to an allowed call. Reads that differ in nothing share
 // one for half the life of its identity; a write's is made for it alone.
-func (i *issuer) allow(d *decision.Decision, r decision.Request) (*authv3.CheckResponse, error) {
+func (i *issuer) allow(d *decision.Decision, r decision.Request) (answer, error) {
 	now := time.Now()
 	if d.Operation.Purpose != authn.ForRead {
 		c := claims(d, now, writeLife)
@@ -85,8 +88,8 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (*authv3.CheckR
 	if key.op == whoami {
 		key.who = d.Caller.Whole()
 	}
-	if resp, ok := i.reads.Get(key, now); ok {
-		return resp, nil
+	if a, ok := i.reads.Get(key, now); ok {
+		return a, nil
 	}
 	c := claims(d, now, readLife)
 	if key.op == whoami {
@@ -94,12 +97,14 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (*authv3.CheckR
 			Groups: d.Caller.Groups, Kind: string(d.Caller.Kind), Delegate: d.Delegate, Audiences: d.Caller.Audiences,
 		}
 	}
-	resp, err := i.answer(d, c)
+	a, err := i.answer(d, c)
 	if err != nil {
 		return nil, err
 	}
-	i.reads.Put(key, resp, now.Add(readLife/2))
-	return resp, nil
+	if len(a) <= maxKept {
+		i.reads.Put(key, a, now.Add(readLife/2))
+	}
+	return a, nil
 }
 
 func claims(d *decision.Decision, now time.Time, life time.Duration) identity.Claims {
@@ -114,7 +119,7 @@ func claims(d *decision.Decision, now time.Time, life time.Duration) identity.Cl
 	}
 }
 
-func (i *issuer) answer(d *decision.Decision, c identity.Claims) (*authv3.CheckResponse, error) {
+func (i *issuer) answer(d *decision.Decision, c identity.Claims) (answer, error) {
 	signed, err := i.signer.Sign(c)
 	if err != nil {
 		return nil, err
@@ -122,12 +127,12 @@ func (i *issuer) answer(d *decision.Decision, c identity.Claims) (*authv3.CheckR
 	if len(signed) > maxIdentityBytes {
 		return nil, fmt.Errorf("an identity of %d bytes, more than the %d that a request can carry", len(signed), maxIdentityBytes)
 	}
-	return &authv3.CheckResponse{
+	return encode(&authv3.CheckResponse{
 		Status: &statuspb.Status{Code: int32(codes.OK)},
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{
 			Headers:         []*corev3.HeaderValueOption{overwrite(strings.ToLower(identity.Header), signed)},
 			HeadersToRemove: removed,
 		}},
 		DynamicMetadata: auditFields(d, verdictAllow),
-	}, nil
+	})
 }

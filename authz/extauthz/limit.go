@@ -23,13 +23,13 @@ type tooMany struct {
 // count counts an allowed call against the limits of its route, which only the
 // edge's configuration can give, and by who was authenticated, which only
 // authz can tell. A call that is refused for anything else never comes here.
-func (s *Server) count(d *decision.Decision, extensions map[string]string) (*tooMany, error) {
-	c := bucket.Call{Caller: d.Caller.Username, Person: d.OnBehalfOf}
+func (s *Server) count(d *decision.Decision, route extensions) (*tooMany, error) {
+	b := bucket.Call{Caller: d.Caller.Username, Person: d.OnBehalfOf}
 	for _, l := range []struct {
 		name string
 		to   *ratelimit.Limit
-	}{{ratelimit.Extension, &c.Each}, {ratelimit.CallerExtension, &c.InAll}} {
-		text, ok := extensions[l.name]
+	}{{ratelimit.Extension, &b.Each}, {ratelimit.CallerExtension, &b.InAll}} {
+		text, ok := route.get(l.name)
 		if !ok {
 			continue
 		}
@@ -39,7 +39,7 @@ func (s *Server) count(d *decision.Decision, extensions map[string]string) (*too
 		}
 		*l.to = limit
 	}
-	over, refused := s.limits.Take(c)
+	over, refused := s.limits.Take(b)
 	if !refused {
 		return nil, nil
 	}

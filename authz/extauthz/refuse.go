@@ -87,11 +87,10 @@ func overwrite(name, value string) *corev3.HeaderValueOption {
 
 // traceID gives the trace of a call: the one that Envoy sent with the gRPC
 // call. A caller's header is the second choice, for an edge without tracing.
-func traceID(ctx context.Context, req *authv3.CheckRequest) string {
+func traceID(ctx context.Context, c *call) string {
 	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
 		return sc.TraceID().String()
 	}
-	http := req.GetAttributes().GetRequest().GetHttp()
-	v, _ := headers{joined: http.GetHeaders(), raw: http.GetHeaderMap().GetHeaders()}.Get("traceparent")
+	v, _ := c.headers.Get("traceparent")
 	return problem.TraceID(v)
 }

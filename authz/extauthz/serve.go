@@ -21,6 +21,10 @@ const (
 	maxCheckBytes = 256 << 10
 	// maxChecks bounds the checks under way on one of Envoy's connections.
 	maxChecks = 1024
+	// streamWorkers are goroutines that answer one check after the other, as a
+	// new one would have to grow its stack each time. Checks that find none
+	// free get one of their own.
+	streamWorkers = 64
 	// minPing is how often Envoy may probe an idle connection.
 	minPing = 5 * time.Second
 )
@@ -36,9 +40,11 @@ func (s *Server) Serve(l net.Listener, ready <-chan struct{}) lifecycle.Task {
 			grpc.MaxRecvMsgSize(maxCheckBytes),
 			grpc.MaxConcurrentStreams(maxChecks),
 			grpc.WaitForHandlers(true),
+			grpc.ForceServerCodecV2(newCodec()),
+			grpc.NumStreamWorkers(streamWorkers),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		)
-		authv3.RegisterAuthorizationServer(srv, s)
+		srv.RegisterService(&service, s)
 		healthpb.RegisterHealthServer(srv, probe)
 		done := make(chan error, 1)
 		go func() { done <- srv.Serve(l) }()

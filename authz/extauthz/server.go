@@ -14,7 +14,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
@@ -43,8 +42,6 @@ type Config struct {
 
 // Server answers Envoy's checks. It is safe for concurrent use.
 type Server struct {
-	authv3.UnimplementedAuthorizationServer
-
 	operations *operation.Table
 	decider    Decider
 	issuer     *issuer
@@ -71,55 +68,55 @@ func NewServer(c Config) (*Server, error) {
 	}, nil
 }
 
-// Check answers one call. It returns no error: a refusal is an answer too, and
-// the one that says why.
-func (s *Server) Check(ctx context.Context, req *authv3.CheckRequest) (resp *authv3.CheckResponse, _ error) {
+// check answers one call. It returns no error but for an answer that has no
+// form: a refusal is an answer too, and the one that says why.
+func (s *Server) check(ctx context.Context, c *call) (a answer, err error) {
 	start := time.Now()
 	ctx, span := s.begin(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.panics.Inc()
 			slog.ErrorContext(ctx, "panic in a check, the call is refused", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			resp = s.refuse(ctx, req, &decision.Decision{}, errors.New("panic"))
+			a, err = s.refuse(ctx, c, &decision.Decision{}, errors.New("panic"))
 		}
 		span.End()
 		s.metrics.seconds.Observe(time.Since(start).Seconds())
 	}()
-	r, err := s.read(req)
+	r, err := s.read(c)
 	if err != nil {
-		return s.refuse(ctx, req, &decision.Decision{}, err), nil
+		return s.refuse(ctx, c, &decision.Decision{}, err)
 	}
 	d := s.decider.Decide(ctx, r)
 	if !d.Allowed() {
 		if d.Refusal == nil {
-			return s.refuse(ctx, req, &d, errors.New("neither allowed nor refused")), nil
+			return s.refuse(ctx, c, &d, errors.New("neither allowed nor refused"))
 		}
-		return s.refuse(ctx, req, &d, d.Refusal), nil
+		return s.refuse(ctx, c, &d, d.Refusal)
 	}
-	over, err := s.count(&d, req.GetAttributes().GetContextExtensions())
+	over, err := s.count(&d, c.extensions)
 	if err != nil {
-		return s.refuse(ctx, req, &d, err), nil
+		return s.refuse(ctx, c, &d, err)
 	}
 	if over != nil {
 		s.metrics.limited.Inc()
-		describe(span, req, &d, verdictAllow)
+		describe(span, c, &d, verdictAllow)
 		over.problem.Record(ctx)
-		return limited(&d, over, traceID(ctx, req)), nil
+		return encode(limited(&d, over, traceID(ctx, c)))
 	}
-	resp, err = s.issuer.allow(&d, r)
+	a, err = s.issuer.allow(&d, r)
 	if err != nil {
-		return s.refuse(ctx, req, &d, err), nil
+		return s.refuse(ctx, c, &d, err)
 	}
 	s.metrics.allowed.Inc()
-	describe(span, req, &d, verdictAllow)
-	return resp, nil
+	describe(span, c, &d, verdictAllow)
+	return a, nil
 }
 
-func (s *Server) refuse(ctx context.Context, req *authv3.CheckRequest, d *decision.Decision, err error) *authv3.CheckResponse {
+func (s *Server) refuse(ctx context.Context, c *call, d *decision.Decision, err error) (answer, error) {
 	p := problem.From(err)
-	id := traceID(ctx, req)
+	id := traceID(ctx, c)
 	s.metrics.refuse(p)
-	describe(trace.SpanFromContext(ctx), req, d, verdictDeny)
+	describe(trace.SpanFromContext(ctx), c, d, verdictDeny)
 	p.Record(ctx)
 	// A caller that has left is nobody's fault.
 	if p.Status() >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
@@ -127,5 +124,5 @@ func (s *Server) refuse(ctx context.Context, req *authv3.CheckRequest, d *decisi
 			slog.ErrorContext(ctx, "call refused for want of an answer", "rule", p.Rule.ID, "traceId", id, "error", p.Error())
 		})
 	}
-	return refusal(d, p, id, req.GetAttributes().GetContextExtensions()[allowExtension])
+	return encode(refusal(d, p, id, c.extensions.text(allowExtension)))
 }

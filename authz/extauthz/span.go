@@ -3,7 +3,6 @@ package extauthz
 import (
 	"context"
 
-	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/metadata"
@@ -26,7 +25,7 @@ var serverSpan = trace.WithSpanKind(trace.SpanKindServer)
 
 // describe says on the span of a check what became of the call, as its audit
 // line does.
-func describe(span trace.Span, req *authv3.CheckRequest, d *decision.Decision, verdict string) {
+func describe(span trace.Span, c *call, d *decision.Decision, verdict string) {
 	if !span.IsRecording() {
 		return
 	}
@@ -41,7 +40,7 @@ func describe(span trace.Span, req *authv3.CheckRequest, d *decision.Decision, v
 	var room [7]attribute.KeyValue // most checks are spans: one allocation for all of them
 	attrs := append(room[:0], attribute.String("rpc.system.name", "grpc"))
 	for _, a := range [...]attribute.KeyValue{
-		attribute.String("glidepath.op", req.GetAttributes().GetContextExtensions()[opExtension]),
+		attribute.String("glidepath.op", c.extensions.text(opExtension)),
 		attribute.String("glidepath.tier", tier), attribute.String("glidepath.app", d.App), attribute.String("glidepath.decision", verdict),
 		attribute.String("glidepath.caller", caller), attribute.String("glidepath.on_behalf_of", d.OnBehalfOf),
 	} {

@@ -208,10 +208,10 @@ func BenchmarkCheckTraced(b *testing.B) {
 			if c.flags != "" {
 				ctx = traced(ctx, c.flags)
 			}
-			req := request("listLive", "GET", "/v1/apps/shop/live", map[string]string{"authorization": "Bearer " + tok})
+			req := wire(b, request("listLive", "GET", "/v1/apps/shop/live", map[string]string{"authorization": "Bearer " + tok}))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := e.Check(ctx, req); err != nil {
+				if _, err := e.CheckRaw(ctx, req); err != nil {
 					b.Fatal(err)
 				}
 			}

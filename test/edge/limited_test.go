@@ -5,9 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc"
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/authz/authn"
@@ -71,15 +69,14 @@ func startLimited(t *testing.T, s setup) *edge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, served := grpc.NewServer(), make(chan struct{})
-	authv3.RegisterAuthorizationServer(g, server)
-	go func() {
-		defer close(served)
-		_ = g.Serve(l) // ends with Stop
-	}()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l, nil)(ctx) }()
 	t.Cleanup(func() {
-		g.Stop()
-		<-served
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
 	})
 	eventually(t, "the other authz decides", func() bool {
 		return e.get(t, "/v1/whoami", as("somebody")...).StatusCode == 200
