@@ -31,6 +31,9 @@ func (s *Server) CheckRaw(ctx context.Context, raw []byte) ([]byte, error) {
 	return s.check(ctx, c)
 }
 
+// Kept is how many answers to reads are kept.
+func (s *Server) Kept() int { return s.issuer.reads.Len() }
+
 // Parsed is what is read of a check.
 type Parsed struct {
 	Method, Path string

@@ -1,6 +1,7 @@
 package extauthz_test
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -89,5 +90,32 @@ func TestACheckThatIsNoMessageIsNotRead(t *testing.T) {
 		if p, err := extauthz.Parse([]byte(raw)); err == nil {
 			t.Errorf("%s: %+v", name, p)
 		}
+	}
+}
+
+func TestALargeIdentityIsMadeForEachCall(t *testing.T) {
+	for name, tc := range map[string]struct {
+		groups int
+		kept   int
+	}{
+		"of a few groups":       {4, 1},
+		"of hundreds of groups": {400, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			groups := make([]string, tc.groups)
+			for i := range groups {
+				groups[i] = fmt.Sprintf("system:serviceaccounts:team-%04d", i)
+			}
+			e := newEdge(t, allowing(caller(t, "reader", groups...)))
+			for range 2 {
+				resp := e.check(t, request("whoami", "GET", "/v1/whoami", nil))
+				if c := e.claims(t, resp, "authz"); c.Who == nil || len(c.Who.Groups) != tc.groups {
+					t.Fatalf("got %+v", c)
+				}
+			}
+			if got := e.Kept(); got != tc.kept {
+				t.Errorf("%d answers are kept, want %d", got, tc.kept)
+			}
+		})
 	}
 }

@@ -19,6 +19,9 @@ const (
 	// verifiedEntries bounds the cache of verified tokens. Reads of one caller
 	// share a token for half its life, so a few thousand cover many callers.
 	verifiedEntries = 4096
+	// maxKeptBytes bounds one of them, so that the cache is bounded in bytes
+	// too. A larger one is whoami's, and is verified each time.
+	maxKeptBytes = 8 << 10
 	// maxTokenBytes bounds what is parsed; whoami's token carries the
 	// caller's groups and is the largest.
 	maxTokenBytes = 48 << 10
@@ -134,7 +137,7 @@ func (v *Verifier) Verify(token string) (*Claims, error) {
 	if err := claims.complete(); err != nil {
 		return nil, fmt.Errorf("verifying an identity: %w", err)
 	}
-	if v.current.Load() == keys { // else a key may be gone by now
+	if len(token) <= maxKeptBytes && v.current.Load() == keys { // else a key may be gone by now
 		v.verified.Add(token, claims)
 	}
 	return claims, nil
