@@ -144,7 +144,7 @@ func TestTheSharedPathsAreNormalizedOrRefused(t *testing.T) {
 	refusals := 0
 	t.Run("path:", func(t *testing.T) {
 		for _, c := range cases {
-			if c.Normalization != "DECODE_AND_MERGE_SLASHES" { // the others normalize less than this edge does
+			if !strings.Contains(c.Normalization, "MERGE_SLASHES") { // the others normalize less than this edge does
 				continue
 			}
 			if c.Path == "/..;/admin" {
@@ -155,7 +155,7 @@ func TestTheSharedPathsAreNormalizedOrRefused(t *testing.T) {
 			if refused {
 				refusals++
 			}
-			t.Run(c.Path, func(t *testing.T) {
+			t.Run(c.Normalization+" "+c.Path, func(t *testing.T) {
 				t.Parallel()
 				e.wantNormalized(t, c.Path, c.Upstream, refused)
 			})
