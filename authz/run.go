@@ -23,6 +23,7 @@ import (
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/authz/review"
 	"hangar.io/glidepath/authz/self"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/kube"
 	"hangar.io/glidepath/internal/lifecycle"
 	"hangar.io/glidepath/internal/telemetry"
@@ -44,6 +45,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("reading the contract: %w", err)
 	}
 	reg := telemetry.NewRegistry()
+	reg.MustRegister(calls.ContractInfo())
 	tracing, err := telemetry.NewTracing(ctx, telemetry.Options{TraceConfig: c.TraceConfig, Service: "glidepath-authz", Metrics: reg})
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func Run(ctx context.Context, c Config) error {
 		lifecycle.Loop(index.Run),
 		lifecycle.Loop(keys.verifier.Run),
 		checks.Serve(l.checks, index.Synced()),
-		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations())),
+		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), tracing)),
 		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(reg)),
 		lifecycle.Serve(l.probes, probes),
 	)

@@ -96,7 +96,10 @@ func (b Bootstrap) Render() ([]byte, error) {
 		return nil, fmt.Errorf("rendering the bootstrap: %w", err)
 	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, b); err != nil {
+	if err := t.Execute(&out, struct {
+		Bootstrap
+		StatPrefix string
+	}{b, StatPrefix}); err != nil {
 		return nil, fmt.Errorf("rendering the bootstrap: %w", err)
 	}
 	return out.Bytes(), nil

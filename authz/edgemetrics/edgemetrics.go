@@ -1,7 +1,7 @@
 // Package edgemetrics serves Envoy's own counters of the API's calls under the
 // names that the API documents. Envoy counts what authz cannot see: calls that
 // it answered itself, and those that authz was away for. Its admin interface is
-// not for scraping, so authz reads it and passes on these two metrics alone.
+// not for scraping, so authz reads it and passes on these metrics alone.
 package edgemetrics
 
 import (
@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"golang.org/x/time/rate"
+
+	"hangar.io/glidepath/envoy"
 )
 
 const (
@@ -58,7 +61,7 @@ func New(admin string) (*Collector, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		timeout: readTimeout,
-		url:     base + "/stats?usedonly&format=prometheus&filter=" + url.QueryEscape(`^glidepath_api\.`),
+		url:     base + "/stats?usedonly&format=prometheus&filter=" + url.QueryEscape("^"+envoy.StatPrefix+`\.`),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "glidepath_authz_edge_metrics_errors_total",
 			Help: "Readings of Envoy's counters that failed. The calls' metrics are missing from such a scrape.",
@@ -105,6 +108,7 @@ func isLoopback(host string) bool {
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- requestsDesc
 	ch <- durationDesc
+	ch <- inFlightDesc
 	c.errors.Describe(ch)
 }
 
@@ -154,13 +158,17 @@ func (c *Collector) read() ([]prometheus.Metric, error) {
 
 // translate gives the API's metrics of Envoy's families.
 func translate(families map[string]*dto.MetricFamily) ([]prometheus.Metric, error) {
-	requests, err := requestCounters(families["envoy_glidepath_api_requests"])
+	requests, err := requestCounters(families[envoy.StatFamily(envoy.StatRequests)])
 	if err != nil {
 		return nil, err
 	}
-	durations, err := durationHistograms(families["envoy_glidepath_api_request_duration"])
+	durations, err := durationHistograms(families[envoy.StatFamily(envoy.StatDurations)])
 	if err != nil {
 		return nil, err
 	}
-	return append(requests, durations...), nil
+	inFlight, err := inFlightGauges(families[envoy.StatFamily(envoy.StatInFlight)])
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(requests, durations, inFlight), nil
 }

@@ -66,6 +66,10 @@ glidepath_authz_edge_metrics_errors_total %d
 `
 
 const calls = `
+# HELP glidepath_api_in_flight_requests Calls being answered now. Of streams, those that are open.
+# TYPE glidepath_api_in_flight_requests gauge
+glidepath_api_in_flight_requests{op="listLive"} 2
+glidepath_api_in_flight_requests{op="streamEvents"} 0
 # HELP glidepath_api_request_duration_seconds Time to answer a call. Streams, and calls whose caller left, are not in it.
 # TYPE glidepath_api_request_duration_seconds histogram
 glidepath_api_request_duration_seconds_bucket{op="listLive",tier="T0",le="0.0005"} 1
@@ -115,14 +119,15 @@ func TestAnEnvoyThatGivesNoCountersCostsNothingButThem(t *testing.T) {
 		}
 	}
 	for name, h := range map[string]http.HandlerFunc{
-		"a failure":               text(500, calls),
-		"a redirect":              text(302, ""),
-		"garbage":                 text(200, "<html>"),
-		"counters cut short":      text(200, "# TYPE envoy_glidepath_api_requests counter\nenvoy_glidepath_api_requests{op=\"a"),
-		"requests that are none":  text(200, "# TYPE envoy_glidepath_api_requests gauge\nenvoy_glidepath_api_requests{op=\"a\"} 1\n"),
-		"durations that are none": text(200, "# TYPE envoy_glidepath_api_request_duration counter\nenvoy_glidepath_api_request_duration{op=\"a\"} 1\n"),
-		"text that is no text":    text(200, "# TYPE envoy_glidepath_api_requests counter\nenvoy_glidepath_api_requests{op=\"\xff\"} 1\n"),
-		"more than there can be":  text(200, strings.Repeat("# of 16 bytes..\n", 1<<20)),
+		"a failure":                     text(500, calls),
+		"a redirect":                    text(302, ""),
+		"garbage":                       text(200, "<html>"),
+		"counters cut short":            text(200, "# TYPE envoy_glidepath_api_requests counter\nenvoy_glidepath_api_requests{op=\"a"),
+		"requests that are none":        text(200, "# TYPE envoy_glidepath_api_requests gauge\nenvoy_glidepath_api_requests{op=\"a\"} 1\n"),
+		"durations that are none":       text(200, "# TYPE envoy_glidepath_api_request_duration counter\nenvoy_glidepath_api_request_duration{op=\"a\"} 1\n"),
+		"calls under way that are none": text(200, "# TYPE envoy_glidepath_api_in_flight_requests counter\nenvoy_glidepath_api_in_flight_requests{op=\"a\"} 1\n"),
+		"text that is no text":          text(200, "# TYPE envoy_glidepath_api_requests counter\nenvoy_glidepath_api_requests{op=\"\xff\"} 1\n"),
+		"more than there can be":        text(200, strings.Repeat("# of 16 bytes..\n", 1<<20)),
 		"a connection that breaks": func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler) //nolint:forbidigo // how a handler drops its connection
 		},

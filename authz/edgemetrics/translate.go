@@ -18,6 +18,8 @@ var (
 		"Calls answered, labelled as the audit line is.", []string{"op", "tier", "code", "decision"}, nil)
 	durationDesc = prometheus.NewDesc("glidepath_api_request_duration_seconds",
 		"Time to answer a call. Streams, and calls whose caller left, are not in it.", []string{"op", "tier"}, nil)
+	inFlightDesc = prometheus.NewDesc("glidepath_api_in_flight_requests",
+		"Calls being answered now. Of streams, those that are open.", []string{"op"}, nil)
 )
 
 // callLabels are the labels of one counter.
@@ -85,6 +87,22 @@ func durationHistograms(f *dto.MetricFamily) ([]prometheus.Metric, error) {
 		metric, err := prometheus.NewConstHistogram(durationDesc, h.GetSampleCount(), h.GetSampleSum()/1000, buckets, l["op"], l["tier"])
 		if err != nil {
 			return nil, fmt.Errorf("histogram of %s: %w", l["op"], err)
+		}
+		out = append(out, metric)
+	}
+	return out, nil
+}
+
+func inFlightGauges(f *dto.MetricFamily) ([]prometheus.Metric, error) {
+	var out []prometheus.Metric
+	for _, m := range f.GetMetric() {
+		if m.GetGauge() == nil {
+			return nil, errors.New("Envoy's calls under way are no gauge")
+		}
+		op := labels(m)["op"]
+		metric, err := prometheus.NewConstMetric(inFlightDesc, prometheus.GaugeValue, m.GetGauge().GetValue(), op)
+		if err != nil {
+			return nil, fmt.Errorf("gauge of %s: %w", op, err)
 		}
 		out = append(out, metric)
 	}

@@ -10,8 +10,10 @@ import (
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/api/authzapi"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // Backend is the name of this backend: the audience of its identities.
@@ -19,7 +21,7 @@ const Backend = "authz"
 
 // NewHandler serves the operations whose backend this is. Every other request,
 // and one that did not pass the edge, is 401.
-func NewHandler(v *identity.Verifier, operations []api.Operation) http.Handler {
+func NewHandler(v *identity.Verifier, operations []api.Operation, tracing *telemetry.Tracing) http.Handler {
 	ids := map[string]string{}
 	for _, op := range operations {
 		if op.Backend == Backend {
@@ -27,7 +29,7 @@ func NewHandler(v *identity.Verifier, operations []api.Operation) http.Handler {
 		}
 	}
 	op := func(r *http.Request) string { return ids[r.Method+" "+r.URL.Path] }
-	return identity.Require(v, op, authzapi.Handler(server{contract: api.Contract()}))
+	return identity.Require(v, op, calls.Traced(tracing, authzapi.Handler(server{contract: api.Contract()})))
 }
 
 // server implements the generated interface.

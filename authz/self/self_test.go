@@ -16,6 +16,7 @@ import (
 	"hangar.io/glidepath/authz/self"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // backend is the handler and the signer that it trusts.
@@ -39,7 +40,7 @@ func newBackend(t *testing.T) *backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &backend{Handler: self.NewHandler(v, api.Operations()), signer: signer}
+	return &backend{Handler: self.NewHandler(v, api.Operations(), new(telemetry.Tracing)), signer: signer}
 }
 
 func (b *backend) call(t *testing.T, method, target, op string, change func(*identity.Claims)) *httptest.ResponseRecorder {

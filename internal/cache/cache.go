@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"hangar.io/glidepath/internal/seal"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // MaxFillTime is the longest that one read of a source may take.
@@ -75,7 +77,8 @@ func (cfg Config[T]) validate() error {
 }
 
 // Fill reads a value from its source. Its context is not the caller's: it ends
-// after Config.FillTime or with the cache.
+// after Config.FillTime or with the cache, and carries of the caller that began
+// it nothing but the trace.
 type Fill[T any] func(ctx context.Context) (T, error)
 
 // Cache keeps values of one type. It is safe for concurrent use. A value is
@@ -140,7 +143,7 @@ func (c *Cache[T]) Close() {
 func (c *Cache[T]) Get(ctx context.Context, key string, maxAge time.Duration, fill Fill[T]) (T, error) {
 	oldest := time.Now().Add(-maxAge)
 	for {
-		f, hit, err := c.find(key, oldest, maxAge, fill)
+		f, hit, err := c.find(ctx, key, oldest, maxAge, fill)
 		if err != nil {
 			c.metrics.gets(resultError)
 			return *new(T), err
@@ -149,6 +152,7 @@ func (c *Cache[T]) Get(ctx context.Context, key string, maxAge time.Duration, fi
 			c.metrics.gets(resultLocal)
 			return hit.value, nil
 		}
+		f.link(ctx)
 		select {
 		case <-f.done:
 		case <-ctx.Done():
@@ -169,7 +173,7 @@ func (c *Cache[T]) Get(ctx context.Context, key string, maxAge time.Duration, fi
 
 // find gives the value if it is here, else the read of it that is under way,
 // else a new one.
-func (c *Cache[T]) find(key string, oldest time.Time, maxAge time.Duration, fill Fill[T]) (*flight[T], *entry[T], error) {
+func (c *Cache[T]) find(ctx context.Context, key string, oldest time.Time, maxAge time.Duration, fill Fill[T]) (*flight[T], *entry[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -184,9 +188,10 @@ func (c *Cache[T]) find(key string, oldest time.Time, maxAge time.Duration, fill
 	if len(c.flights) >= c.cfg.Flights {
 		return nil, nil, ErrBusy
 	}
-	f := &flight[T]{cache: c, key: key, maxAge: maxAge, fill: fill, done: make(chan struct{})}
+	f := &flight[T]{cache: c, key: key, maxAge: maxAge, fill: fill, work: trace.SpanContextFromContext(ctx), done: make(chan struct{})}
 	c.flights[key] = f
-	c.flying.Go(f.run)
+	life := telemetry.Detach(c.base, ctx)
+	c.flying.Go(func() { f.run(life) })
 	return f, nil, nil
 }
 

@@ -6,6 +6,10 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // flight is one read of one key that callers of this process share. The fields
@@ -15,6 +19,7 @@ type flight[T any] struct {
 	key    string
 	maxAge time.Duration
 	fill   Fill[T]
+	work   trace.SpanContext // the call that began it
 
 	done   chan struct{}
 	value  T
@@ -24,8 +29,8 @@ type flight[T any] struct {
 }
 
 // run gets the value, wherever it comes from. It never outlives the cache.
-func (f *flight[T]) run() {
-	ctx, cancel := context.WithTimeout(f.cache.base, f.cache.cfg.FillTime)
+func (f *flight[T]) run(life context.Context) {
+	ctx, cancel := context.WithTimeout(life, f.cache.cfg.FillTime)
 	defer cancel()
 	if r := f.cache.cfg.Redis; r != nil && r.Up() {
 		f.share(ctx, r)
@@ -33,6 +38,13 @@ func (f *flight[T]) run() {
 	}
 	f.read(ctx)
 	f.land()
+}
+
+// link notes on the span of a call that the flight it waits for is another's.
+func (f *flight[T]) link(ctx context.Context) {
+	if !f.work.Equal(trace.SpanContextFromContext(ctx)) {
+		telemetry.Link(ctx, f.work)
+	}
 }
 
 // read reads the source.

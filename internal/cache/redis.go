@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"hangar.io/glidepath/internal/outbound"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // errAway says that Redis is not used now.
 var errAway = errors.New("redis is away")
 
-// RedisConfig says how a Redis is used. All but TLS is required.
+// RedisConfig says how a Redis is used. All but TLS and Tracing is required.
 type RedisConfig struct {
 	// URL is redis://user:password@host:port/db, or rediss:// for TLS. More
 	// hosts follow as ?addr=host:port&addr=...: with &master_name= they are
@@ -42,6 +43,8 @@ type RedisConfig struct {
 	Timeout time.Duration
 	// Metrics tells whether Redis is used.
 	Metrics prometheus.Registerer
+	// Tracing makes the spans of what Redis is asked for calls; nil makes none.
+	Tracing *telemetry.Tracing
 }
 
 // Redis is the shared side of caches. It is safe for concurrent use. The first
@@ -50,6 +53,7 @@ type RedisConfig struct {
 type Redis struct {
 	client  redis.UniversalClient
 	timeout time.Duration
+	tracing *telemetry.Tracing
 	probe   string // key
 
 	up       atomic.Bool
@@ -67,7 +71,10 @@ func OpenRedis(cfg RedisConfig) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("using Redis: %w", err)
 	}
-	r := &Redis{client: client, timeout: cfg.Timeout, probe: keyPrefix(cfg.Service) + "{probe:" + rand.Text() + "}"}
+	if cfg.Tracing == nil {
+		cfg.Tracing = new(telemetry.Tracing)
+	}
+	r := &Redis{client: client, timeout: cfg.Timeout, tracing: cfg.Tracing, probe: keyPrefix(cfg.Service) + "{probe:" + rand.Text() + "}"}
 	r.gauge = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "glidepath_cache_redis_up", ConstLabels: prometheus.Labels{"cache": cfg.Service},
 		Help: "1 while what is cached is shared through Redis, 0 while each replica is on its own.",

@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 const (
@@ -59,9 +63,12 @@ func lockOf(key string) string { return key + ":fill" }
 // absent.
 func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, unreadable string) (found, error) {
 	held := rand.Text()
+	ctx, span := r.begin(ctx)
+	defer span.End()
 	reply, err := r.use(ctx, acquireScript, []string{key, lockOf(key)},
 		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable, maxStored)
 	if err != nil {
+		span.SetStatus(codes.Error, err.Error())
 		return found{}, err
 	}
 	f, err := parseFound(reply, held)
@@ -69,6 +76,17 @@ func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, u
 		return found{}, fmt.Errorf("asking redis: a value that is %s old", f.age)
 	}
 	return f, err
+}
+
+// begin makes the span of a look into Redis that a call waits for. The probes
+// of Redis belong to no call.
+func (r *Redis) begin(ctx context.Context) (context.Context, trace.Span) {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return ctx, noop.Span{}
+	}
+	return r.tracing.Start(ctx, "redis acquire", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("db.system.name", "redis"), attribute.String("db.operation.name", "EVALSHA"),
+	))
 }
 
 func parseFound(reply any, held string) (found, error) {

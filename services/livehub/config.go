@@ -7,6 +7,7 @@ import (
 
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/outbound"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // Config is the configuration of the process: each field is a flag and an
@@ -27,11 +28,13 @@ type Config struct {
 	Lists      int           `env:"LIVE_LISTS" default:"8" help:"How many lists are read at once."`
 	Wait       time.Duration `env:"LIVE_WAIT" default:"10s" help:"How long a call waits for a list. Less than the edge waits for this backend."`
 	CacheBytes int64         `env:"LIVE_CACHE_BYTES" default:"134217728" help:"How much of what was read is kept in memory, in bytes."`
+
+	telemetry.TraceConfig
 }
 
 // Validate says all that is wrong with a configuration. It reads no file.
 func (c Config) Validate() error {
-	var faults []error
+	faults := []error{c.TraceConfig.Validate()}
 	for _, f := range []struct{ name, value string }{
 		{"listen", c.Listen},
 		{"metrics-listen", c.MetricsListen},

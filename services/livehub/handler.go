@@ -1,17 +1,16 @@
 package livehub
 
 import (
-	"fmt"
 	"net/http"
 	"path"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/api/livehubapi"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/lifecycle"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // backend is the name of this backend in the contract and in identities.
@@ -24,29 +23,21 @@ type handler struct {
 	guarded    http.Handler
 	probes     *http.ServeMux
 	served     map[string]api.Operation // by pattern of the mux
-	inFlight   *prometheus.GaugeVec
 }
 
 // newHandler serves s to calls whose identity v takes. ready says why the
 // process should get no calls yet.
-func newHandler(s livehubapi.ServerInterface, v *identity.Verifier, ready func() error, reg prometheus.Registerer) (http.Handler, error) {
+func newHandler(s livehubapi.ServerInterface, v *identity.Verifier, ready func() error, tracing *telemetry.Tracing) http.Handler {
 	h := &handler{operations: http.NewServeMux(), probes: http.NewServeMux(), served: map[string]api.Operation{}}
-	h.inFlight = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "glidepath_api_in_flight_requests", Help: "Calls being answered now.",
-	}, []string{"op"})
-	if err := reg.Register(h.inFlight); err != nil {
-		return nil, fmt.Errorf("registering metrics: %w", err)
-	}
 	for _, op := range api.Operations() {
 		if op.Backend == backend && !op.Planned {
 			h.served[op.Method+" "+op.Path] = op
-			h.inFlight.WithLabelValues(op.ID)
 		}
 	}
 	livehubapi.HandlerWithOptions(s, livehubapi.StdHTTPServerOptions{BaseRouter: h.operations, ErrorHandlerFunc: badParameter})
-	h.guarded = identity.Require(v, func(r *http.Request) string { return h.operation(r).ID }, http.HandlerFunc(h.serve))
+	h.guarded = identity.Require(v, func(r *http.Request) string { return h.operation(r).ID }, calls.Traced(tracing, http.HandlerFunc(h.serve)))
 	lifecycle.Probes(h.probes, ready)
-	return h, nil
+	return h
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -64,9 +55,6 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve answers a call that has an identity.
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) {
 	op := h.operation(r)
-	inFlight := h.inFlight.WithLabelValues(op.ID)
-	inFlight.Inc()
-	defer inFlight.Dec()
 	if err := checkQuery(op, r); err != nil {
 		problem.Write(w, r, err)
 		return

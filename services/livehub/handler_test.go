@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
@@ -158,35 +156,4 @@ func TestAParameterIsGivenOnceAndUnknownOnesDoNotMatter(t *testing.T) {
 	}
 	p.runs("?colour=red&colour=blue&sinceHours=5").ok(t)
 	p.live("X-Unknown", "1").ok(t)
-}
-
-func TestCallsUnderWayAreCounted(t *testing.T) {
-	c := newCluster(t)
-	p := newReplica(t, c, "")
-	gate := make(chan struct{})
-	c.fail(func(w http.ResponseWriter, r *http.Request) {
-		<-gate
-		c.page(w, r.URL.Query(), "pipelineruns", "")
-	})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.runs("").ok(t)
-	}()
-	<-c.arrived
-	want := `
-# HELP glidepath_api_in_flight_requests Calls being answered now.
-# TYPE glidepath_api_in_flight_requests gauge
-glidepath_api_in_flight_requests{op="listLive"} 0
-glidepath_api_in_flight_requests{op="listLiveRuns"} 1
-glidepath_api_in_flight_requests{op="listLiveTaskRuns"} 0
-`
-	if err := testutil.GatherAndCompare(p.reg, strings.NewReader(want), "glidepath_api_in_flight_requests"); err != nil {
-		t.Error(err)
-	}
-	close(gate)
-	<-done
-	if err := testutil.GatherAndCompare(p.reg, strings.NewReader(strings.Replace(want, "} 1", "} 0", 1)), "glidepath_api_in_flight_requests"); err != nil {
-		t.Error(err)
-	}
 }

@@ -49,7 +49,7 @@ func TestAHerdOverTwoReplicasCostsOneListOfEachKind(t *testing.T) {
 			c.addTasks("a", shopNS+"/a-unit")
 			url := start(t)
 			replicas := []*replica{newReplica(t, c, url), newReplica(t, c, url)}
-			inFlight := func(p *replica) bool { return gauge(t, p, "glidepath_api_in_flight_requests", "listLive") == 25 }
+			inFlight := func(p *replica) bool { return p.underWay.Load() == 25 }
 			herd(t, c, replicas, 50, func() bool {
 				return c.total() >= 2 && inFlight(replicas[0]) && inFlight(replicas[1])
 			})
@@ -130,8 +130,7 @@ func herd2(t *testing.T, c *cluster, replicas []*replica) {
 		all.Go(func() { replicas[i%2].tasks("?pipelineRuns=fresh").ok(t) })
 	}
 	eventually(t, "all callers to wait", func() bool {
-		return gauge(t, replicas[0], "glidepath_api_in_flight_requests", "listLiveTaskRuns") == 10 &&
-			gauge(t, replicas[1], "glidepath_api_in_flight_requests", "listLiveTaskRuns") == 10
+		return replicas[0].underWay.Load() == 10 && replicas[1].underWay.Load() == 10
 	})
 	close(gate)
 	all.Wait()

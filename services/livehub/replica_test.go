@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/seal"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 func TestMain(m *testing.M) {
@@ -72,8 +74,10 @@ type replica struct {
 	keys    *keys
 	server  *server
 	handler http.Handler
-	reg     *prometheus.Registry
-	redis   *cache.Redis
+	// underWay is how many calls the handler is at.
+	underWay *atomic.Int64
+	reg      *prometheus.Registry
+	redis    *cache.Redis
 }
 
 // newReplica starts a replica on a cluster, with a Redis if url is one.
@@ -97,7 +101,7 @@ func newReplica(t testing.TB, c *cluster, url string, change ...func(*Config)) *
 func replicaOf(t testing.TB, k *keys, cfg Config, source lister) *replica {
 	t.Helper()
 	reg := prometheus.NewRegistry()
-	redis, err := openRedis(cfg, reg)
+	redis, err := openRedis(cfg, reg, new(telemetry.Tracing))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,10 +116,7 @@ func replicaOf(t testing.TB, k *keys, cfg Config, source lister) *replica {
 	// Tests are about what is shared, however slow the machine; those about how
 	// long set it back.
 	s.hub.maxAge = time.Hour
-	h, err := newHandler(s, verifier, redis.ready, reg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := newHandler(s, verifier, redis.ready, new(telemetry.Tracing))
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { redis.run(ctx) })
@@ -128,7 +129,13 @@ func replicaOf(t testing.TB, k *keys, cfg Config, source lister) *replica {
 		}
 	})
 	eventually(t, "readiness", func() bool { return redis.ready() == nil })
-	return &replica{t: t, keys: k, server: s, handler: h, reg: reg, redis: redis.shared}
+	p := &replica{t: t, keys: k, server: s, underWay: new(atomic.Int64), reg: reg, redis: redis.shared}
+	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.underWay.Add(1)
+		defer p.underWay.Add(-1)
+		h.ServeHTTP(w, r)
+	})
+	return p
 }
 
 // eventually waits until something is so.

@@ -7,15 +7,16 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/kube"
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/lifecycle"
 	"hangar.io/glidepath/internal/paging"
 	"hangar.io/glidepath/internal/seal"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // maxFlights bounds the lists that are read or waited for at once. Most of them
@@ -28,8 +29,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configuring livehub: %w", err)
 	}
-	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg := telemetry.NewRegistry()
+	reg.MustRegister(calls.ContractInfo())
+	tracing, err := telemetry.NewTracing(ctx, telemetry.Options{TraceConfig: cfg.TraceConfig, Service: "glidepath-livehub", Metrics: reg})
+	if err != nil {
+		return err
+	}
+	defer tracing.Shutdown(ctx)
 	verifier, err := identity.NewVerifier(identity.VerifierConfig{KeysDir: cfg.IdentityKeysDir, Backend: backend})
 	if err != nil {
 		return err
@@ -38,12 +44,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := newClient(cfg)
+	client, err := newClient(cfg, tracing)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	redis, err := openRedis(cfg, reg)
+	redis, err := openRedis(cfg, reg, tracing)
 	if err != nil {
 		return err
 	}
@@ -54,24 +60,21 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	// Not before the calls under way have been answered.
 	defer s.hub.cache.Close()
-	h, err := newHandler(s, verifier, redis.ready, reg)
-	if err != nil {
-		return err
-	}
-	calls, metrics, err := listen(cfg)
+	api, metrics, err := listen(cfg)
 	if err != nil {
 		return err
 	}
 	return lifecycle.Run(ctx,
 		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run),
-		lifecycle.Serve(calls, h), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
+		lifecycle.Serve(api, newHandler(s, verifier, redis.ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 
-func newClient(cfg Config) (*kubelist.Client, error) {
+func newClient(cfg Config, tracing *telemetry.Tracing) (*kubelist.Client, error) {
 	rest, err := kube.Config(kube.Options{Kubeconfig: cfg.Kubeconfig, UserAgent: "glidepath-livehub"})
 	if err != nil {
 		return nil, err
 	}
+	rest.Wrap(tracing.WrapTransport(kube.SpanName))
 	return kubelist.NewClient(rest, kubelist.Limits{Bytes: cfg.ListBytes, Time: cfg.ListTime, Concurrent: cfg.Lists})
 }
 
@@ -91,12 +94,12 @@ func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, re
 	return &server{hub: &hub{source: source, cache: lists, maxAge: maxAge}, tokens: tokens, wait: cfg.Wait}, nil
 }
 
-func listen(cfg Config) (calls, metrics net.Listener, err error) {
-	if calls, err = lifecycle.Listen(cfg.Listen); err != nil {
+func listen(cfg Config) (api, metrics net.Listener, err error) {
+	if api, err = lifecycle.Listen(cfg.Listen); err != nil {
 		return nil, nil, err
 	}
 	if metrics, err = lifecycle.Listen(cfg.MetricsListen); err != nil {
-		return nil, nil, errors.Join(err, calls.Close())
+		return nil, nil, errors.Join(err, api.Close())
 	}
-	return calls, metrics, nil
+	return api, metrics, nil
 }

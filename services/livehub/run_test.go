@@ -115,7 +115,7 @@ func TestRunServesCallsAndMetricsAndDrains(t *testing.T) {
 	status, metrics := fetch(t, "http://"+cfg.MetricsListen+"/metrics", nil)
 	for _, want := range []string{
 		`glidepath_cache_redis_up{cache="livehub"} 1`, `glidepath_cache_fills_total{cache="livehub",outcome="ok"} 2`,
-		`glidepath_api_in_flight_requests{op="listLive"} 0`, "go_goroutines", "process_open_fds",
+		`glidepath_api_contract_info{contract_version="1"} 1`, "go_goroutines", "process_open_fds",
 	} {
 		if status != 200 || !strings.Contains(metrics, want) {
 			t.Errorf("status %d, no metric %s", status, want)

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/telemetry"
 )
 
 // sharing is the Redis that replicas share, or none.
@@ -14,11 +15,11 @@ type sharing struct {
 	shared *cache.Redis // nil for none
 }
 
-func openRedis(cfg Config, reg prometheus.Registerer) (sharing, error) {
+func openRedis(cfg Config, reg prometheus.Registerer, tracing *telemetry.Tracing) (sharing, error) {
 	if cfg.RedisCache == "" {
 		return sharing{}, nil
 	}
-	r, err := cache.OpenRedis(cache.RedisConfig{URL: cfg.RedisCache, TLS: cfg.Redis, Service: backend, Timeout: cfg.RedisTime, Metrics: reg})
+	r, err := cache.OpenRedis(cache.RedisConfig{URL: cfg.RedisCache, TLS: cfg.Redis, Service: backend, Timeout: cfg.RedisTime, Metrics: reg, Tracing: tracing})
 	return sharing{shared: r}, err
 }
 

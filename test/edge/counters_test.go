@@ -2,8 +2,11 @@ package edge
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -64,4 +67,38 @@ func TestCounters(t *testing.T) {
 			t.Errorf("%s is in the histogram", op)
 		}
 	}
+}
+
+func TestCallsUnderWayAreCountedFromTheirBeginningToTheirEnd(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{planned: true})
+	shows := func(op string, n int) {
+		t.Helper()
+		want := fmt.Sprintf("envoy_glidepath_api_in_flight_requests{op=%q} %d\n", op, n)
+		eventually(t, want, func() bool { return strings.Contains(e.admin(t, "/stats/prometheus?filter=glidepath_api"), want) })
+	}
+	leave := make(chan struct{})
+	var calls sync.WaitGroup
+	for _, path := range []string{"/v1/apps/shop/live?do=hang", "/v1/events?do=stream", "/v1/events?do=stream"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls.Go(func() {
+			go func() { <-leave; cancel() }()
+			if resp, err := e.client.Do(req); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+		})
+	}
+	shows("listLive", 1)
+	shows("streamEvents", 2)
+	close(leave)
+	calls.Wait()
+	shows("listLive", 0)
+	shows("streamEvents", 0)
+	e.get(t, "/v1/nothing")
+	shows("_unmatched", 0)
 }

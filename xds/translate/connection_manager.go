@@ -41,6 +41,9 @@ func connectionManager(p *packer, e *model.Edge) *hcmv3.HttpConnectionManager {
 		Tracing:                       tracing(p, e.Tracing),
 		LocalReplyConfig:              localReplies(p, e.Replies),
 		AccessLog:                     append(auditLogs(p, e.Routes), counters(p)...),
+		// The beginning of a call is for the gauge of calls under way alone:
+		// everything else is for its end.
+		AccessLogOptions: &hcmv3.HttpConnectionManager_HcmAccessLogOptions{FlushAccessLogOnNewRequest: true},
 
 		// The answer does not say what made it.
 		ServerHeaderTransformation: hcmv3.HttpConnectionManager_PASS_THROUGH,

@@ -83,7 +83,15 @@ func spanTags() []*tagsv3.CustomTag {
 		spanTag("glidepath.decision", call, filterExtAuthz+":decision", decisionDeny),
 		spanTag("glidepath.caller", call, filterExtAuthz+":caller", ""),
 		spanTag("glidepath.on_behalf_of", call, filterExtAuthz+":onBehalfOf", ""),
+		// What a call failed with is recorded here, as Envoy's spans have no
+		// events. Envoy marks the span of a 5xx by itself, and no other.
+		formattedTag("glidepath.rule", first(authzField("rule"), auditValue(keyAudit, "rule"))),
+		formattedTag("glidepath.error", first(authzField("error"), auditValue(keyAudit, "error"))),
 	}
+}
+
+func formattedTag(name, format string) *tagsv3.CustomTag {
+	return &tagsv3.CustomTag{Tag: name, Type: &tagsv3.CustomTag_Value{Value: format}}
 }
 
 func spanTag(name string, kind *metadatav3.MetadataKind, source, otherwise string) *tagsv3.CustomTag {

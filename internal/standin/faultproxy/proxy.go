@@ -34,6 +34,7 @@ type Proxy struct {
 	served chan struct{} // closed when server's accept loop has ended
 	faults []*Fault
 	counts map[request]int
+	seen   func(*http.Request) // nil for nobody
 }
 
 type request struct{ method, path string }
@@ -118,8 +119,22 @@ func (p *Proxy) Count(method, prefix string) int {
 	return total
 }
 
+// Observe has f see every request that arrives from now on, before any fault; nil ends that. f must not keep the request, and
+// is called by many goroutines.
+func (p *Proxy) Observe(f func(*http.Request)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = f
+}
+
 // ServeHTTP meets the request with the first fault that fits it, or passes it on.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	seen := p.seen
+	p.mu.Unlock()
+	if seen != nil {
+		seen(r)
+	}
 	if fault, ok := p.meet(r); ok && fault.serve(w, r) {
 		return
 	}
