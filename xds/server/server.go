@@ -33,9 +33,9 @@ type Server struct {
 	current  *Snapshot // what is served
 	accepted *Snapshot // the last that an Envoy took whole
 	saved    string    // the version on disk
-	// unproven is set while an Envoy has refused what is served and there is
-	// nothing else to serve.
-	unproven bool
+	// behind is set while what is served is not what the files say; unproven
+	// while an Envoy has refused what is served and there is nothing better.
+	behind, unproven bool
 }
 
 // New gives a server that serves nothing yet.
@@ -64,9 +64,8 @@ func (s *Server) Publish(ctx context.Context, snap *Snapshot) (changed bool, err
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != nil && s.current.version == snap.version {
-		if !s.unproven {
-			s.metrics.stale.Set(0)
-		}
+		s.behind = false
+		s.showStale()
 		return false, nil
 	}
 	if s.current == nil {
@@ -75,9 +74,19 @@ func (s *Server) Publish(ctx context.Context, snap *Snapshot) (changed bool, err
 	if err := s.serve(ctx, snap); err != nil {
 		return true, err
 	}
-	// With the lock, so that it cannot hide a refusal that comes at once.
-	s.metrics.stale.Set(0)
+	s.behind = false
+	s.showStale()
 	return true, nil
+}
+
+// showStale needs the lock, so that it cannot hide a refusal that comes at
+// once.
+func (s *Server) showStale() {
+	stale := 0.0
+	if s.behind || s.unproven {
+		stale = 1
+	}
+	s.metrics.stale.Set(stale)
 }
 
 // KeepServing notes that what is served stays although the files say something
@@ -85,8 +94,8 @@ func (s *Server) Publish(ctx context.Context, snap *Snapshot) (changed bool, err
 func (s *Server) KeepServing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unproven = false // what an Envoy takes by now is no longer what was asked for
-	s.metrics.stale.Set(1)
+	s.behind = true
+	s.showStale()
 }
 
 // remember finds out whether the first snapshot is the one that an Envoy took
@@ -115,7 +124,8 @@ func (s *Server) PublishStored(ctx context.Context) (version string, err error) 
 	if err := s.serve(ctx, snap); err != nil {
 		return "", err
 	}
-	s.metrics.stale.Set(1)
+	s.behind = true
+	s.showStale()
 	return snap.version, nil
 }
 
@@ -210,10 +220,8 @@ func (s *Server) taken(versions map[string]string) {
 		return
 	}
 	s.accepted = s.current
-	if s.unproven {
-		s.unproven = false
-		s.metrics.stale.Set(0)
-	}
+	s.unproven = false
+	s.showStale()
 	if s.saved == s.current.version {
 		return
 	}
@@ -231,14 +239,14 @@ func (s *Server) refused(typeURL, version, detail string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.Error("Envoy refused the configuration", "type", typeURL, "version", version, "error", detail)
-	if s.current == nil || s.accepted == s.current || s.current.types[typeURL] != version {
+	if s.current == nil || s.current.types[typeURL] != version {
 		return
 	}
-	if s.accepted == nil {
-		// No Envoy ever took anything: what this one has, if anything, is not
-		// what the files say.
+	if s.accepted == nil || s.accepted == s.current {
+		// No Envoy ever took anything, or another one took just this: there is
+		// nothing better for the one that has something else now, or nothing.
 		s.unproven = true
-		s.metrics.stale.Set(1)
+		s.showStale()
 		return
 	}
 	// Not the caller's context: what is served again outlives the stream on
@@ -247,7 +255,8 @@ func (s *Server) refused(typeURL, version, detail string) {
 		s.log.Error("the last good configuration could not be served again", "error", err)
 		return
 	}
-	s.metrics.stale.Set(1)
+	s.behind = true
+	s.showStale()
 	s.log.Warn("serving the last good configuration again", "version", s.accepted.version)
 }
 

@@ -308,6 +308,37 @@ func TestAPolicyThatIsBadStaysStaleWhateverAnEnvoyTakes(t *testing.T) {
 	s.wantStale(t, 1)
 }
 
+func TestAFileThatIsPutRightDoesNotHideARefusal(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	first := snapshot(t, time.Second)
+	s.publish(t, first)
+	e := s.connect(t)
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
+	e.refuse(e.receive())
+	e.subscribe(resourcev3.ListenerType)
+	s.KeepServing()
+	s.publish(t, first) // nothing is sent anew, so no second refusal will come
+	s.wantStale(t, 1)
+}
+
+func TestOneEnvoyThatRefusesWhatAnotherTookIsSeen(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	first := snapshot(t, time.Second)
+	s.publish(t, first)
+	s.connect(t).takeAll()
+	s.wantStored(t, first.Version())
+	s.wantStale(t, 0)
+	e := s.connect(t)
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
+	e.refuse(e.receive())
+	e.subscribe(resourcev3.ListenerType)
+	s.wantStale(t, 1)
+	s.publish(t, snapshot(t, 2*time.Second))
+	s.wantStale(t, 0)
+}
+
 func TestTheStoredSnapshotIsServedAgain(t *testing.T) {
 	t.Parallel()
 	before := serve(t)
