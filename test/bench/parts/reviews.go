@@ -111,12 +111,12 @@ func (c *reviewer) both(ctx context.Context) error {
 	if err := c.post(ctx, "/apis/authentication.k8s.io/v1/tokenreviews", &tokens); err != nil {
 		return err
 	}
-	user := tokens.Status.User
+	user, attributes := tokens.Status.User, c.spec.Access // a copy: the answer is read into it
 	access := authorizationv1.SubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SubjectAccessReview"},
 		Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
-			ResourceAttributes: &c.spec.Access,
+			ResourceAttributes: &attributes,
 		},
 	}
 	for k, v := range user.Extra {
