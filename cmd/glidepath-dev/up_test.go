@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -289,14 +290,10 @@ func stopped(t *testing.T, h here) {
 
 func TestAPortThatIsTakenIsOneSentence(t *testing.T) {
 	h := newHere(t)
-	server := &http.Server{Addr: ports.Loopback(h.port), ReadHeaderTimeout: time.Second}
-	listening := make(chan error, 1)
-	go func() { listening <- server.ListenAndServe() }()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-listening // says that it is closed
-	})
-	eventually(t, "somebody listens", func() bool { return !ports.Free(h.port) })
+	// Nobody may look whether the port is free before it is taken: looking takes it for a moment.
+	listener, err := net.Listen("tcp", ports.Loopback(h.port)) //nolint:noctx // it is there at once
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
 	out, err := h.run(t, "up")
 	want := fmt.Sprintf("glidepath-dev: port %d is in use: stop what listens there, or choose another one with `make up PORT=%d`\n", h.port, h.port+1)
 	if err == nil || out != want {
