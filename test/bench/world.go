@@ -49,10 +49,11 @@ func start(ctx context.Context, o Options) (_ *World, err error) {
 		return nil, err
 	}
 	w.undo = append(w.undo, static.Stop)
+	collector := "--otlp-endpoint=http://" + port.Addr()
 	w.Gateway, err = devenv.StartGateway(ctx, devenv.GatewayConfig{
 		Dir: filepath.Join(o.Dir, "gateway"), PlannedTo: port.Addr(), Race: o.Race, Progress: o.Progress,
 		// Spans are made and sent, as where somebody collects them.
-		Args: map[string][]string{"xds": {"--otlp-endpoint=http://" + port.Addr()}},
+		Args: map[string][]string{"xds": {collector}, "authz": {collector}, "livehub": {collector}},
 	})
 	if err != nil {
 		return nil, err
