@@ -162,15 +162,17 @@ func TestARedisThatMayNotBeWrittenToIsNotUsed(t *testing.T) {
 	})
 }
 
-func TestAClusterIsARedisToo(t *testing.T) {
-	real := devtest.Redis(t, "cluster-enabled yes",
-		"user cache on >secret ~glidepath:1:test:* -@all +evalsha +eval +time +getrange +get +set +del +pttl +pexpire +cluster")
+// cluster gives the URL of a cluster of one node, and a client that may do
+// everything there.
+func cluster(t *testing.T, settings ...string) (string, *redis.Client) {
+	t.Helper()
+	real := devtest.Redis(t, append(settings, "cluster-enabled yes")...)
 	o, err := redis.ParseURL(real.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	admin := redis.NewClient(o)
-	defer admin.Close()
+	t.Cleanup(func() { _ = admin.Close() })
 	if err := admin.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +180,13 @@ func TestAClusterIsARedisToo(t *testing.T) {
 		info, err := admin.ClusterInfo(t.Context()).Result()
 		return err == nil && strings.Contains(info, "cluster_state:ok")
 	})
+	return real.URL, admin
+}
+
+func TestAClusterIsARedisToo(t *testing.T) {
+	real, admin := cluster(t, "user cache on >secret ~glidepath:1:test:* -@all +evalsha +eval +time +getrange +get +set +del +pttl +pexpire +cluster")
 	// A second address makes it a cluster's; here it is the first one's.
-	url := as(t, real.URL, "cache", "secret") + "?addr=" + o.Addr
+	url := as(t, real, "cache", "secret") + "?addr=" + admin.Options().Addr
 	s := &source{value: "v"}
 	expect(t, newCache(t, openRedis(t, url)), "k", time.Hour, s, "v")
 	stored(t, admin, valueKey)

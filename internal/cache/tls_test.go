@@ -26,6 +26,23 @@ import (
 // speaks it.
 func tlsRedis(t *testing.T, ca *pki.Authority, server pki.Subject, clients tls.ClientAuthType) (rawURL string) {
 	t.Helper()
+	return inFront(t, realRedis(t), "127.0.0.1", serverTLS(t, ca, server, clients))
+}
+
+// inFront gives the URL of what takes TLS off on host and passes on to the Redis
+// of another URL.
+func inFront(t *testing.T, rawURL, host string, config *tls.Config) string {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Scheme, u.Host = "rediss", terminate(t, config, host, u.Host)
+	return u.String()
+}
+
+func serverTLS(t *testing.T, ca *pki.Authority, server pki.Subject, clients tls.ClientAuthType) *tls.Config {
+	t.Helper()
 	shown, err := ca.Issue(server)
 	if err != nil {
 		t.Fatal(err)
@@ -34,19 +51,14 @@ func tlsRedis(t *testing.T, ca *pki.Authority, server pki.Subject, clients tls.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse(realRedis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: clients, ClientCAs: ca.Pool(), MinVersion: tls.VersionTLS12}
-	u.Scheme, u.Host = "rediss", terminate(t, config, u.Host)
-	return u.String()
+	return &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: clients, ClientCAs: ca.Pool(), MinVersion: tls.VersionTLS12}
 }
 
-// terminate takes TLS off what comes in and passes it on to another address.
-func terminate(t *testing.T, config *tls.Config, to string) (addr string) {
+// terminate takes TLS off what comes in on host and passes it on to another
+// address.
+func terminate(t *testing.T, config *tls.Config, host, to string) (addr string) {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	l, err := tls.Listen("tcp", net.JoinHostPort(host, "0"), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +151,52 @@ func TestARealRedisOverTLS(t *testing.T) {
 			if tt.used {
 				c := newCache(t, r, func(*Config[string]) {})
 				expect(t, c, "k", time.Hour, &source{value: "v"}, "v")
+			}
+		})
+	}
+}
+
+// Both nodes are one Redis, which says of itself that it is at the second one's
+// address: what is used of it has gone through both.
+func TestEachNodeOfAClusterIsHeldToItsOwnName(t *testing.T) {
+	ca, err := pki.NewAuthority("redis-ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := outbound.Options{CAFile: writeFile(t, t.TempDir(), "ca.crt", ca.PEM)}
+	const first, second = "127.0.0.1", "127.0.0.2"
+	at := func(ip string) pki.Subject { return pki.Subject{IPs: []net.IP{net.ParseIP(ip)}} }
+	for name, tt := range map[string]struct {
+		shown string // by the second node
+		used  bool
+	}{
+		"each shows its own":           {second, true},
+		"the second shows the first's": {first, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			real, admin := cluster(t)
+			seed := inFront(t, real, first, serverTLS(t, ca, at(first), tls.NoClientCert))
+			node, err := url.Parse(inFront(t, real, second, serverTLS(t, ca, at(tt.shown), tls.NoClientCert)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range map[string]string{"cluster-announce-ip": node.Hostname(), "cluster-announce-port": node.Port()} {
+				if err := admin.ConfigSet(t.Context(), key, value).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			eventually(t, "the cluster to say where it is", func() bool {
+				nodes, err := admin.ClusterNodes(t.Context()).Result()
+				return err == nil && strings.Contains(nodes, " "+node.Host+"@")
+			})
+			u, err := url.Parse(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seed += "?addr=" + u.Host // a second address makes it a cluster's
+			r := openConfig(t, RedisConfig{URL: seed, TLS: trust, Service: "test", Timeout: patience, Metrics: prometheus.NewRegistry()})
+			if r.Up() != tt.used {
+				t.Errorf("used is %t", r.Up())
 			}
 		})
 	}

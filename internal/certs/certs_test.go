@@ -57,7 +57,8 @@ func TestAPairIsOneOnlyWhenItCanBeUsed(t *testing.T) {
 		"no key":                                {good.Cert, nil, time.Now(), "holds no PEM private key that belongs to"},
 		"a key where the certificate should be": {good.Key, good.Key, time.Now(), "it holds no PEM certificate"},
 		"nothing":                               {nil, nil, time.Now(), "it holds no PEM certificate"},
-		"half a certificate":                    {good.Cert[:200], good.Key, time.Now(), "it holds no PEM certificate"},
+		"half a certificate":                    {good.Cert[:200], good.Key, time.Now(), "it may be cut off"},
+		"half an authority behind it":           {append(good.Cert, ca.PEM[:200]...), good.Key, time.Now(), "it may be cut off"},
 		"one that has expired":                  {expired.Cert, expired.Key, time.Now(), "the certificate expired at "},
 		"one that is not valid yet":             {good.Cert, good.Key, time.Now().Add(-time.Hour), "the certificate is not valid before "},
 		"more than a file may have":             {append(good.Cert, make([]byte, 2<<20)...), good.Key, time.Now(), "is larger than"},
@@ -94,11 +95,18 @@ func TestABundleOfAuthoritiesIsTakenWholeOrNotAtAll(t *testing.T) {
 		data string
 		want string
 	}{
-		"one":                      {string(a.PEM), ""},
-		"two with words between":   {string(a.PEM) + "# the old one\n" + string(b.PEM), ""},
-		"none":                     {"# nothing\n", "it holds no PEM certificate"},
-		"one that cannot be read":  {string(a.PEM) + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "certificate 2: "},
-		"a key and no certificate": {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "it holds no PEM certificate"},
+		"one":                       {string(a.PEM), ""},
+		"two with words between":    {string(a.PEM) + "# the old one\n" + string(b.PEM), ""},
+		"none":                      {"# nothing\n", "it holds no PEM certificate"},
+		"one that cannot be read":   {string(a.PEM) + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "certificate 2: "},
+		"one and half another":      {string(a.PEM) + string(b.PEM[:200]), "it may be cut off"},
+		"half one and another":      {string(a.PEM[:200]) + "\n" + string(b.PEM), "it may be cut off"},
+		"one without its last line": {string(a.PEM) + strings.TrimSuffix(string(b.PEM), "-----END CERTIFICATE-----\n"), "it may be cut off"},
+		"one of broken base64":      {string(a.PEM) + "-----BEGIN CERTIFICATE-----\n!*!*\n-----END CERTIFICATE-----\n", "it may be cut off"},
+		"two with no line between":  {strings.TrimSpace(string(a.PEM)) + string(b.PEM), "it may be cut off"},
+		"one and a first line cut":  {string(a.PEM) + "-----BEGIN CERTIF", "it may be cut off"},
+		"words behind the last":     {string(a.PEM) + "anything \x00\xff that begins no block", ""},
+		"a key and no certificate":  {"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "it holds no PEM certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -16,18 +17,19 @@ import (
 const maxFile = 2 << 20
 
 // ReadPair gives the certificate, with those that lead up to its authority, and
-// the key of two PEM files. A key of another certificate, and a certificate
-// that is not valid at the given time, are errors.
+// the key of two PEM files. A key of another certificate, a certificate that is
+// not valid at the given time, and one among those that lead up to the authority
+// that cannot be read, are errors.
 func ReadPair(certFile, keyFile string, at time.Time) (*tls.Certificate, error) {
 	certPEM, err := read(certFile)
 	if err != nil {
 		return nil, fmt.Errorf("reading a certificate: %w", err)
 	}
-	leaf, err := firstCertificate(certPEM)
+	chain, err := certificates(certPEM)
 	if err != nil {
 		return nil, fmt.Errorf("reading a certificate: %s: %w", certFile, err)
 	}
-	if err := validAt(leaf, at); err != nil {
+	if err := validAt(chain[0], at); err != nil {
 		return nil, fmt.Errorf("reading a certificate: %s: %w", certFile, err)
 	}
 	keyPEM, err := read(keyFile)
@@ -42,14 +44,30 @@ func ReadPair(certFile, keyFile string, at time.Time) (*tls.Certificate, error) 
 	return &pair, nil
 }
 
-func firstCertificate(data []byte) (*x509.Certificate, error) {
+// certificates gives those of PEM data, of which there must be one. The decoder
+// passes over a block without an end or of broken base64 without a word, so
+// what it found is counted against what begins.
+func certificates(data []byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	blocks := 0
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		blocks++
 		if block.Type != "CERTIFICATE" {
 			continue
 		}
-		return x509.ParseCertificate(block.Bytes)
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", len(out)+1, err)
+		}
+		out = append(out, c)
 	}
-	return nil, errors.New("it holds no PEM certificate")
+	if begun := bytes.Count(data, []byte("-----BEGIN ")); begun != blocks {
+		return nil, fmt.Errorf("%d PEM blocks begin in it and %d can be read: it may be cut off", begun, blocks)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("it holds no PEM certificate")
+	}
+	return out, nil
 }
 
 func validAt(c *x509.Certificate, at time.Time) error {
@@ -70,20 +88,13 @@ func ReadPool(file string) (*x509.CertPool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading authorities: %w", err)
 	}
-	pool, n := x509.NewCertPool(), 0
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		n++
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("reading authorities: %s: certificate %d: %w", file, n, err)
-		}
-		pool.AddCert(c)
+	authorities, err := certificates(data)
+	if err != nil {
+		return nil, fmt.Errorf("reading authorities: %s: %w", file, err)
 	}
-	if n == 0 {
-		return nil, fmt.Errorf("reading authorities: %s: it holds no PEM certificate", file)
+	pool := x509.NewCertPool()
+	for _, c := range authorities {
+		pool.AddCert(c)
 	}
 	return pool, nil
 }

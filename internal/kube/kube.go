@@ -30,8 +30,8 @@ type Options struct {
 //
 // The API server is reached through the proxy of the kubeconfig, else through
 // that of the environment: HTTPS_PROXY holds for the API server of the own
-// cluster too unless NO_PROXY excepts its address. The authority's file of a
-// kubeconfig, or of the pod, is read again when it changes.
+// cluster too unless NO_PROXY excepts its address. client-go reads the
+// authority's file of a kubeconfig, or of the pod, again every five minutes.
 func Config(o Options) (*rest.Config, error) {
 	var (
 		cfg *rest.Config

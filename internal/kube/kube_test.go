@@ -134,24 +134,28 @@ func TestTheAPIServersAuthority(t *testing.T) {
 	}
 	var good []byte
 	kubeconfig(t, func(c *clientcmdapi.Cluster) { good = c.CertificateAuthorityData })
-	mount, err := pki.NewMount(t.TempDir(), map[string][]byte{"ca.crt": stranger.PEM})
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := kubeconfig(t, func(c *clientcmdapi.Cluster) {
-		c.CertificateAuthorityData, c.CertificateAuthority = nil, mount.File("ca.crt")
-	})
-	if err := list(t, file); err == nil || !strings.Contains(err.Error(), "unknown authority") {
-		t.Errorf("with another authority: %v", err)
-	}
-	if err := mount.Set(map[string][]byte{"ca.crt": good}); err != nil {
-		t.Fatal(err)
-	}
-	if err := list(t, file); err != nil {
-		t.Errorf("with the right one: %v", err)
-	}
-	system := kubeconfig(t, func(c *clientcmdapi.Cluster) { c.CertificateAuthorityData = nil })
-	if err := list(t, system); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("with the system's: %v", err)
+	for name, tt := range map[string]struct {
+		file []byte
+		want string // in the error
+	}{
+		"a file with the one that signed": {good, ""},
+		"a file with both":                {append(stranger.PEM, good...), ""},
+		"a file with another":             {stranger.PEM, "unknown authority"},
+		"no file, but the system's":       {nil, "certificate"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := list(t, kubeconfig(t, func(c *clientcmdapi.Cluster) {
+				c.CertificateAuthorityData = nil
+				if tt.file != nil {
+					c.CertificateAuthority = filepath.Join(t.TempDir(), "ca.crt")
+					if err := os.WriteFile(c.CertificateAuthority, tt.file, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}))
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
 	}
 }

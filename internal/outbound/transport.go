@@ -24,6 +24,11 @@ const (
 	defaultConnections = 64
 	idleTimeout        = 90 * time.Second
 	maxAnswerHeader    = 64 << 10
+
+	// An HTTP/2 connection takes every call to a host. One that was cut without a
+	// word would take them all until the kernel gives up, a quarter of an hour later.
+	silence = 15 * time.Second // before the other end is asked whether it is there
+	answer  = 10 * time.Second // that it has
 )
 
 // Transport is an [http.RoundTripper] to a source. A renewed authority or
@@ -33,6 +38,7 @@ type Transport struct {
 	source  *Source
 	proxies Proxies
 	bounds  Bounds
+	health  http.HTTP2Config
 
 	mu   sync.Mutex
 	http *http.Transport // made from set
@@ -48,7 +54,8 @@ func (s *Source) Transport(proxies Proxies, bounds Bounds) *Transport {
 	if bounds.Connections == 0 {
 		bounds.Connections = defaultConnections
 	}
-	return &Transport{source: s, proxies: proxies, bounds: bounds}
+	health := http.HTTP2Config{SendPingTimeout: silence, PingTimeout: answer}
+	return &Transport{source: s, proxies: proxies, bounds: bounds, health: health}
 }
 
 // RoundTrip makes one call.
@@ -93,6 +100,7 @@ func (t *Transport) build(set *certs.Set) *http.Transport {
 		MaxIdleConnsPerHost:    t.bounds.Connections,
 		IdleConnTimeout:        idleTimeout,
 		ForceAttemptHTTP2:      true,
+		HTTP2:                  &t.health,
 	}
 }
 

@@ -102,10 +102,15 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
-	w.WriteHeader(http.StatusOK)
+	// The answer is written after the server let go of the connection: with it
+	// the client begins to speak, and the server would keep what it reads.
 	front, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		_ = behind.Close()
+		return
+	}
+	if _, err := io.WriteString(front, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		_, _ = front.Close(), behind.Close()
 		return
 	}
 	p.pass(front, behind)
