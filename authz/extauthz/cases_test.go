@@ -73,10 +73,12 @@ func ids() []string {
 	return out
 }
 
-// Signed and forged tokens of an issuer that this gateway does not know yet
-// (people sign in later): as bearer tokens they go to the TokenReview, which
-// knows none of them, and whatever they claim, none is taken.
-func TestTheSharedTokensOfAnIssuerOfNobodysAreAllRefused(t *testing.T) {
+// Tokens of an issuer that this gateway does not know yet (people sign in
+// later). Whatever one of them is and claims, no part of it is taken for an
+// answer: without a TokenReview that accepts it, and the one here accepts none
+// of them, it is refused. Nothing is shown here of how a JWT is verified, since
+// nothing here verifies one.
+func TestNoSharedJWTIsAcceptedWithoutATokenReviewThatSaysSo(t *testing.T) {
 	cases := os.Getenv("GLIDEPATH_CASES")
 	if cases == "" {
 		t.Skip("GLIDEPATH_CASES names no folder of shared cases")

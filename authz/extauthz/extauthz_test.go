@@ -45,8 +45,21 @@ func (d decider) Decide(_ context.Context, r decision.Request) decision.Decision
 type edge struct {
 	*extauthz.Server
 
-	reg  *prometheus.Registry
-	keys string
+	reg    *prometheus.Registry
+	keys   string
+	config extauthz.Config
+}
+
+// fresh gives the same edge, none of whose callers has called yet.
+func (e *edge) fresh(t testing.TB) *edge {
+	t.Helper()
+	out := *e
+	out.config.Limits = bucket.New(bucket.Config{})
+	var err error
+	if out.Server, err = extauthz.NewServer(out.config); err != nil {
+		t.Fatal(err)
+	}
+	return &out
 }
 
 func newEdge(t testing.TB, d extauthz.Decider) *edge {
@@ -65,13 +78,10 @@ func newTracedEdge(t testing.TB, d extauthz.Decider, tracing *telemetry.Tracing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Server, err = extauthz.NewServer(extauthz.Config{
-		Operations: operations(t), Decider: d, Signer: signer, Limits: bucket.New(bucket.Config{}), Metrics: extauthz.NewMetrics(e.reg), Tracing: tracing,
-	})
-	if err != nil {
-		t.Fatal(err)
+	e.config = extauthz.Config{
+		Operations: operations(t), Decider: d, Signer: signer, Metrics: extauthz.NewMetrics(e.reg), Tracing: tracing,
 	}
-	return e
+	return e.fresh(t)
 }
 
 func operations(t testing.TB) *operation.Table {

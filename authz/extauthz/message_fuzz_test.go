@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/problem"
 )
 
 // FuzzCheckOfAnyMessage looks for a message, of whatever fields, that panics,
@@ -59,52 +60,60 @@ func FuzzCheckOfAnyMessage(f *testing.F) {
 		func(a *authv3.AttributeContext) {
 			a.Source = &authv3.AttributeContext_Peer{Principal: "spiffe://admin", Service: "livehub"}
 		},
+		func(a *authv3.AttributeContext) { a.ContextExtensions["limit"] = "defaults 1/1h 1" },
+		func(a *authv3.AttributeContext) { a.ContextExtensions["callerLimit"] = "defaults 1/1h 1" },
+		func(a *authv3.AttributeContext) { a.ContextExtensions["limit"] = "defaults 1/0s 1" },
 	} {
 		add(good(change))
-	}
-	known := map[string]bool{}
-	for _, op := range api.Operations() {
-		known[op.ID] = true
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		req := &authv3.CheckRequest{}
 		if err := proto.Unmarshal(raw, req); err != nil {
 			return
 		}
-		resp := e.check(t, req)
-		if n := counter(t, e.reg, "glidepath_authz_panics_total"); n != 0 {
-			t.Fatalf("a panic at %v", req)
-		}
-		allowed, refused := resp.GetOkResponse() != nil, resp.GetDeniedResponse() != nil
-		if allowed == refused || allowed != (resp.GetStatus().GetCode() == 0) {
-			t.Fatalf("neither allowed nor refused: %v", resp)
-		}
-		m := metadataOf(resp)
-		if (m["decision"] == "allow") != allowed || (m["decision"] == "deny") != refused {
-			t.Errorf("the line would say %v", m)
-		}
-		for k, v := range m {
-			if v == "" {
-				t.Errorf("the line would have an empty %s", k)
-			}
-		}
-		http, op := req.GetAttributes().GetRequest().GetHttp(), req.GetAttributes().GetContextExtensions()["op"]
-		if refused {
-			if b := bodyOf(t, resp); m["rule"] != b.Rule || !strings.HasPrefix(b.Rule, "GP-") || b.Message == "" {
-				t.Errorf("refused with %+v, the line would say %v", b, m)
-			}
-			return
-		}
-		if !known[op] {
-			t.Fatalf("%q was allowed", op)
-		}
-		tokens := slices.DeleteFunc(tokensOf(http), func(v string) bool {
-			return !strings.Contains(v, "reader-token") && !strings.Contains(v, "tower-token")
-		})
-		if len(tokens) == 0 {
-			t.Errorf("allowed without a token: %v", req)
-		}
+		e := e.fresh(t) // what was counted of another input decides nothing here
+		wantOneAnswer(t, e, req, e.check(t, req))
+		wantOneAnswer(t, e, req, e.check(t, req)) // now it may be over a limit
 	})
+}
+
+// wantOneAnswer checks that a message is allowed or refused, never both, that
+// its line says so, and that who is allowed had a token. A call over its limit
+// was allowed and is refused.
+func wantOneAnswer(t *testing.T, e *edge, req *authv3.CheckRequest, resp *authv3.CheckResponse) {
+	t.Helper()
+	if n := counter(t, e.reg, "glidepath_authz_panics_total"); n != 0 {
+		t.Fatalf("a panic at %v", req)
+	}
+	allowed, refused := resp.GetOkResponse() != nil, resp.GetDeniedResponse() != nil
+	if allowed == refused || allowed != (resp.GetStatus().GetCode() == 0) {
+		t.Fatalf("neither allowed nor refused: %v", resp)
+	}
+	m := metadataOf(resp)
+	if over := m["rule"] == problem.EdgeTooManyRequests.ID; (m["decision"] == "allow") != (allowed || over) || (m["decision"] == "deny") != (refused && !over) {
+		t.Errorf("the line would say %v", m)
+	}
+	for k, v := range m {
+		if v == "" {
+			t.Errorf("the line would have an empty %s", k)
+		}
+	}
+	http, op := req.GetAttributes().GetRequest().GetHttp(), req.GetAttributes().GetContextExtensions()["op"]
+	if refused {
+		if b := bodyOf(t, resp); m["rule"] != b.Rule || !strings.HasPrefix(b.Rule, "GP-") || b.Message == "" {
+			t.Errorf("refused with %+v, the line would say %v", b, m)
+		}
+		return
+	}
+	if !slices.ContainsFunc(api.Operations(), func(o api.Operation) bool { return o.ID == op }) {
+		t.Fatalf("%q was allowed", op)
+	}
+	tokens := slices.DeleteFunc(tokensOf(http), func(v string) bool {
+		return !strings.Contains(v, "reader-token") && !strings.Contains(v, "tower-token")
+	})
+	if len(tokens) == 0 {
+		t.Errorf("allowed without a token: %v", req)
+	}
 }
 
 // tokensOf gives every value of the headers that may hold a token.

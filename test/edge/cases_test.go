@@ -100,7 +100,7 @@ func TestTheSharedPathAttacks(t *testing.T) {
 		for _, c := range cases {
 			t.Run(c.Method+" "+c.Target[:min(len(c.Target), 60)], func(t *testing.T) {
 				t.Parallel()
-				got := e.exchange(t, c.bytes(true))
+				got := e.exchange(t, c.bytes(true), untilClosed)
 				for _, a := range got {
 					wantSound(t, a)
 				}
@@ -116,7 +116,7 @@ func TestTheSharedPathAttacks(t *testing.T) {
 // wantRefused sends bytes to which no answer may come but refusals.
 func (e *edge) wantRefused(t *testing.T, request string) int32 {
 	t.Helper()
-	got := e.exchange(t, request)
+	got := e.exchange(t, request, untilClosed)
 	for _, a := range got {
 		wantSound(t, a)
 		if a.StatusCode < 400 {
@@ -169,7 +169,7 @@ func TestTheSharedPathsAreNormalizedOrRefused(t *testing.T) {
 func (e *edge) wantNormalized(t *testing.T, path, upstream string, refused bool) {
 	t.Helper()
 	const headers = " HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer VALID\r\nConnection: close\r\n\r\n"
-	got := e.exchange(t, "GET "+path+headers)
+	got := e.exchange(t, "GET "+path+headers, untilClosed)
 	want := http.StatusNotFound
 	if refused {
 		want = http.StatusBadRequest
@@ -185,7 +185,7 @@ func (e *edge) wantNormalized(t *testing.T, path, upstream string, refused bool)
 		t.Errorf("authz was not asked about %s", upstream)
 	}
 	// The same as a name in an operation's path.
-	for _, a := range e.exchange(t, "GET /v1/apps"+path+"/live"+headers) {
+	for _, a := range e.exchange(t, "GET /v1/apps"+path+"/live"+headers, untilClosed) {
 		wantSound(t, a)
 	}
 }
@@ -225,7 +225,7 @@ func TestTheSharedHeaderAttacks(t *testing.T) {
 				if c.has("content-length") {
 					request += strings.Repeat("x", 10_000_000)
 				}
-				for _, a := range e.exchange(t, request) {
+				for _, a := range e.exchange(t, request, 1) {
 					wantSound(t, a)
 				}
 			}
@@ -288,7 +288,7 @@ func TestTheSharedSmuggling(t *testing.T) {
 			t.Run(c.Name, func(t *testing.T) {
 				t.Parallel()
 				for _, request := range []string{anonymous, allowed} {
-					for _, a := range e.exchange(t, request) {
+					for _, a := range e.exchange(t, request, 1) {
 						wantSound(t, a)
 					}
 				}
@@ -322,7 +322,7 @@ func TestTheSharedPositiveControls(t *testing.T) {
 		if c.has("transfer-encoding") {
 			request += "2\r\n{}\r\n0\r\n\r\n"
 		}
-		got := e.exchange(t, request)
+		got := e.exchange(t, request, 1)
 		for _, a := range got {
 			wantSound(t, a)
 		}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -16,14 +17,22 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// silence is how long nothing must come after an answer for it to be taken as
-// the last one. Nothing is proved by it: what reached a backend is looked at
-// once all is over.
-const silence = 100 * time.Millisecond
+// How long an answer may take that has to come, and how long nothing must come
+// for the answers to be over. Nothing is proved by the silence: a test that
+// counts answers says how many it waits for.
+const (
+	answerTime = 15 * time.Second
+	silence    = 100 * time.Millisecond
+)
+
+// untilClosed waits for as many answers as come before one that says it is the
+// last: for requests that ask for the connection to be closed.
+const untilClosed = math.MaxInt
 
 // exchange sends these bytes on a connection of their own and reads answers
-// until the edge closes it or says no more. Interim answers are left out.
-func (e *edge) exchange(t *testing.T, request string) []*http.Response {
+// until the edge closes it, or says no more after that many. Interim answers
+// are left out.
+func (e *edge) exchange(t *testing.T, request string, wanted int) []*http.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", e.addr)
 	if err != nil {
@@ -33,11 +42,9 @@ func (e *edge) exchange(t *testing.T, request string) []*http.Response {
 	_, _ = io.WriteString(c, request) // the edge may close before it has read all
 	method, _, _ := strings.Cut(strings.TrimLeft(request, "\r\n"), " ")
 	var out []*http.Response
-	wait := 15 * time.Second
+	wait := answerTime
 	for r := bufio.NewReader(c); ; {
-		if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
-			t.Fatal(err)
-		}
+		readUntil(t, c, wait)
 		resp, err := http.ReadResponse(r, &http.Request{Method: method})
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded) && len(out) == 0:
@@ -47,13 +54,24 @@ func (e *edge) exchange(t *testing.T, request string) []*http.Response {
 		case resp.StatusCode < 200:
 			continue
 		}
+		readUntil(t, c, answerTime) // it has begun, so the rest is due
 		body, err := io.ReadAll(resp.Body)
 		if err != nil {
 			t.Fatalf("an answer to %.200q breaks off: %v", request, err)
 		}
 		resp.Body = io.NopCloser(bytes.NewReader(body))
 		out = append(out, resp)
-		wait, method = silence, http.MethodGet
+		method = http.MethodGet
+		if len(out) >= wanted || resp.Close {
+			wait = silence
+		}
+	}
+}
+
+func readUntil(t *testing.T, c net.Conn, wait time.Duration) {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		t.Fatal(err)
 	}
 }
 

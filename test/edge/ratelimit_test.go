@@ -42,7 +42,9 @@ func (e *edge) wantStatuses(t *testing.T, what string, got []int, want ...int) {
 func wantLimited(t *testing.T, resp *http.Response, message string) time.Duration {
 	t.Helper()
 	var body problem.Body
-	if err := json.Unmarshal(readAll(t, resp), &body); err != nil {
+	decoder := json.NewDecoder(resp.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&body); err != nil {
 		t.Fatalf("status %d: the body is no problem: %v", resp.StatusCode, err)
 	}
 	want := problem.New(problem.EdgeTooManyRequests, message).Body(resp.Header.Get("X-Glidepath-Trace-Id"))
@@ -246,7 +248,8 @@ func TestAChangedPolicyForgetsNothing(t *testing.T) {
 	eventually(t, "there is no limit", func() bool { return e.get(t, "/v1/live", as("reader")...).StatusCode == 200 })
 	e.setPolicy(t, policy("{requests: 6, per: 1h}", "5s"))
 	eventually(t, "the limit is back and twice as wide", func() bool {
-		return e.get(t, "/v1/live", as("reader")...).StatusCode == 429
+		return e.get(t, "/v1/live", as("probe")...).StatusCode == 429
 	})
+	e.wantStatuses(t, "who had spent all of it, at once", e.statuses(t, 3, "/v1/live", as("reader")...), 429, 429, 429)
 	e.wantStatuses(t, "a new caller under it", e.statuses(t, 7, "/v1/live", as("writer")...), 200, 200, 200, 200, 200, 200, 429)
 }

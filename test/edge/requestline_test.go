@@ -65,7 +65,17 @@ func TestOddRequestLinesAndHosts(t *testing.T) {
 		"a host with a path":                       {"GET /v1/live HTTP/1.1", "Host: edge/v1/apps/shop\r\n", bad},
 		"a host with a user":                       {"GET /v1/live HTTP/1.1", "Host: me@edge\r\n", bad},
 		"a host with a space":                      {"GET /v1/live HTTP/1.1", "Host: edge elsewhere\r\n", bad},
-		"a host with a port that is none":          {"GET /v1/live HTTP/1.1", "Host: edge:99999\r\n", ok},
+		"a host with a port":                       {"GET /v1/live HTTP/1.1", "Host: edge:65535\r\n", ok},
+		"a host with a port that is none":          {"GET /v1/live HTTP/1.1", "Host: edge:65536\r\n", bad},
+		"a host with a port of many digits":        {"GET /v1/live HTTP/1.1", "Host: edge:0000000080\r\n", bad},
+		"a host with two ports":                    {"GET /v1/live HTTP/1.1", "Host: edge:80:81\r\n", bad},
+		"a host with a port that is a word":        {"GET /v1/live HTTP/1.1", "Host: edge:http\r\n", bad},
+		"a host of colons":                         {"GET /v1/live HTTP/1.1", "Host: ::::\r\n", bad},
+		"a host of brackets":                       {"GET /v1/live HTTP/1.1", "Host: [[[\r\n", bad},
+		"a host with brackets inside":              {"GET /v1/live HTTP/1.1", "Host: a[::1]\r\n", bad},
+		"a host that is an address":                {"GET /v1/live HTTP/1.1", "Host: 127.0.0.1:8080\r\n", ok},
+		"a host that is an address of IPv6":        {"GET /v1/live HTTP/1.1", "Host: [::ffff:127.0.0.1]:8080\r\n", ok},
+		"a host that is IPv6 without brackets":     {"GET /v1/live HTTP/1.1", "Host: ::1\r\n", bad},
 		"a host that is the backend":               {"GET /v1/live HTTP/1.1", "Host: livehub\r\n", ok},
 		"a host that is localhost":                 {"GET /v1/live HTTP/1.1", "Host: localhost\r\n", ok},
 		"an upgrade to HTTP/2":                     {"GET /v1/live HTTP/1.1", host + "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n", ok},
@@ -89,7 +99,7 @@ func TestOddRequestLinesAndHosts(t *testing.T) {
 					if want == ok && header == "" {
 						want = 401
 					}
-					got := e.exchange(t, tt.line+"\r\n"+tt.headers+header+"Connection: close\r\n\r\n")
+					got := e.exchange(t, tt.line+"\r\n"+tt.headers+header+"Connection: close\r\n\r\n", 1)
 					for _, a := range got {
 						wantSound(t, a)
 					}

@@ -101,7 +101,7 @@ func TestARequestThatTwoReadersReadDifferently(t *testing.T) {
 		for name, tt := range cases {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				got := e.exchange(t, "POST /v1/apps/shop/cicd/validations HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer VALID\r\n"+tt.headers+"\r\n"+tt.body)
+				got := e.exchange(t, "POST /v1/apps/shop/cicd/validations HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer VALID\r\n"+tt.headers+"\r\n"+tt.body, len(tt.want))
 				for _, a := range got {
 					wantSound(t, a)
 				}
@@ -133,7 +133,7 @@ func TestPipelinedRequestsAreDecidedOneByOne(t *testing.T) {
 			request("/v1/live", bad) + request("/v1/apps/shop/live", good) + request("/v1/nothing", good))
 		want = append(want, 200, 401, 200, 401, 200, 404)
 	}
-	got := e.exchange(t, all.String())
+	got := e.exchange(t, all.String(), len(want))
 	if !slices.Equal(statusesOf(got), want) {
 		t.Errorf("answered %v, want %v", statusesOf(got), want)
 	}

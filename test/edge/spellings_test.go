@@ -56,7 +56,7 @@ func TestNoSpellingOfAnOwnHeaderGetsThrough(t *testing.T) {
 						body = "0\r\n" + name + ": " + forged + "\r\n\r\n"
 					}
 					for _, a := range e.exchange(t, "POST /v1/apps/shop/cicd/validations HTTP/1.1\r\nHost: edge\r\nAuthorization: Bearer VALID\r\n"+
-						"Transfer-Encoding: chunked\r\n"+spell(name)+"\r\nX-Last: 1\r\nConnection: close\r\n\r\n"+body) {
+						"Transfer-Encoding: chunked\r\n"+spell(name)+"\r\nX-Last: 1\r\nConnection: close\r\n\r\n"+body, untilClosed) {
 						wantSound(t, a)
 						answers.Add(1)
 					}

@@ -22,14 +22,23 @@ func badPaths(p *packer, e *model.Edge) []*routev3.Route {
 	return []*routev3.Route{badRequest(p, e, "_badpath", escaped), badRequest(p, e, "_badpath", invisible)}
 }
 
+// A name, or an address of IPv4 or IPv6, and a port up to 65535. That an
+// address of IPv6 is one is not looked at: no reader takes what is between the
+// brackets for anything else.
+const (
+	host = `([A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])`
+	port = `(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4})`
+)
+
 // badHost refuses a Host that is no name or address and port, with whatever a
 // user would put before them or a second Host behind: parts that read one
 // differently would take the call for another host's. (Envoy joins two of them
-// with a comma.) A call without any is Envoy's own to refuse.
+// with a comma.) A call without any is Envoy's own to refuse; an empty one names
+// no other host.
 func badHost(p *packer, e *model.Edge) *routev3.Route {
 	return badRequest(p, e, "_badhost", &routev3.RouteMatch{
 		PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""},
-		Headers:       []*routev3.HeaderMatcher{isNot(":authority", `[A-Za-z0-9._~:\[\]-]*`)},
+		Headers:       []*routev3.HeaderMatcher{isNot(":authority", `(`+host+`(:`+port+`)?)?`)},
 	})
 }
 

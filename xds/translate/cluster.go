@@ -37,12 +37,7 @@ func cluster(p *packer, c model.Cluster) *clusterv3.Cluster {
 		LbPolicy:                      clusterv3.Cluster_LEAST_REQUEST,
 		LoadAssignment:                endpoints(c),
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(upstreamBuffer),
-		CircuitBreakers: &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
-			MaxConnections:     wrapperspb.UInt32(c.Breaker.Connections),
-			MaxPendingRequests: wrapperspb.UInt32(c.Breaker.Pending),
-			MaxRequests:        wrapperspb.UInt32(c.Breaker.Requests),
-			MaxRetries:         wrapperspb.UInt32(c.Breaker.Retries),
-		}}},
+		CircuitBreakers:               circuitBreakers(c.Breaker),
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": p.any(protocol(c)),
 		},
@@ -52,6 +47,15 @@ func cluster(p *packer, c model.Cluster) *clusterv3.Cluster {
 		out.DnsLookupFamily = clusterv3.Cluster_ALL
 	}
 	return out
+}
+
+func circuitBreakers(b model.Breaker) *clusterv3.CircuitBreakers {
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxConnections:     wrapperspb.UInt32(b.Connections),
+		MaxPendingRequests: wrapperspb.UInt32(b.Pending),
+		MaxRequests:        wrapperspb.UInt32(b.Requests),
+		MaxRetries:         wrapperspb.UInt32(b.Retries),
+	}}}
 }
 
 // discovery: fixed addresses are as they stand, names are resolved again and

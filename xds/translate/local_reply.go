@@ -10,13 +10,11 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/xds/model"
 )
 
 const jsonContent = "application/json"
-
-// ruleLimited is the only rule that comes with an allowed call.
-const ruleLimited = "GP-EDGE-429"
 
 // localReplies gives what Envoy answers by itself the shape of every other
 // error. The first mapper that matches is taken.
@@ -43,12 +41,12 @@ func localReplies(p *packer, replies []model.Reply) *hcmv3.LocalReplyConfig {
 // refusal passes what authz answered. That authz was away carries the same
 // flags as a refusal does, so it is told apart by what is in the call's
 // metadata, which only authz can have put there: a refusal's decision, or the
-// rule of an allowed call over a rate limit.
+// rule of a call over a rate limit, the only one that an allowed call has.
 func refusal() *hcmv3.ResponseMapper {
 	return &hcmv3.ResponseMapper{
 		Filter: or(
 			callSays(filterExtAuthz, "decision", decisionDeny, false),
-			callSays(filterExtAuthz, "rule", ruleLimited, false),
+			callSays(filterExtAuthz, "rule", problem.EdgeTooManyRequests.ID, false),
 		),
 		BodyFormatOverride: &corev3.SubstitutionFormatString{
 			Format: &corev3.SubstitutionFormatString_TextFormatSource{TextFormatSource: &corev3.DataSource{

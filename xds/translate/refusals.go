@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -98,6 +100,7 @@ func refusalsCluster(p *packer, e *model.Edge) *clusterv3.Cluster {
 		ConnectTimeout:                durationpb.New(e.AuthzTimeout),
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		PerConnectionBufferLimitBytes: wrapperspb.UInt32(upstreamBuffer),
+		CircuitBreakers:               circuitBreakers(refusalsBreaker(e)),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
 			ClusterName: refusalsName,
 			Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
@@ -108,6 +111,13 @@ func refusalsCluster(p *packer, e *model.Edge) *clusterv3.Cluster {
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": p.any(refusalsProtocol()),
 		},
 	}
+}
+
+// refusalsBreaker is as wide as that of decisions: over it Envoy would answer
+// by itself, and so as gRPC.
+func refusalsBreaker(e *model.Edge) model.Breaker {
+	i := slices.IndexFunc(e.Clusters, func(c model.Cluster) bool { return c.Name == e.Authz })
+	return e.Clusters[i].Breaker // Validate has seen that it is there
 }
 
 // refusalsProtocol is HTTP/2, where an answer may come before the body has
