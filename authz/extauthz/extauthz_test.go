@@ -16,7 +16,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/metadata"
 
@@ -555,44 +554,4 @@ func counter(t *testing.T, reg *prometheus.Registry, name string) float64 {
 	}
 	t.Fatalf("no metric %s", name)
 	return 0
-}
-
-func TestTheMetricsOfChecks(t *testing.T) {
-	refusal := problem.New(problem.AuthzDenied, "")
-	e := newEdge(t, decider(func(r decision.Request) decision.Decision {
-		if refusal == nil {
-			return allowing(caller(t, "reader")).Decide(t.Context(), r)
-		}
-		return decision.Decision{Refusal: refusal}
-	}))
-	check := func() { e.check(t, request("listLive", "GET", "/v1/apps/shop/live", nil)) }
-	check()
-	check()
-	refusal = &problem.Error{Rule: problem.Rule{ID: "GP-X"}}
-	check()
-	refusal = nil
-	check()
-	families, err := e.reg.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]float64{}
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			if f.GetName() != "glidepath_authz_checks_total" || m.GetCounter().GetValue() == 0 {
-				continue
-			}
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, l.GetValue())
-			}
-			got[strings.Join(labels, " ")] = m.GetCounter().GetValue()
-		}
-	}
-	if want := map[string]float64{"allow ": 1, "deny GP-AUTHZ-001": 2, "deny ": 1}; !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if problems, err := testutil.GatherAndLint(e.reg); err != nil || len(problems) > 0 {
-		t.Errorf("%v %v", problems, err)
-	}
 }

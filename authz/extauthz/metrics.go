@@ -9,6 +9,8 @@ import (
 
 // Metrics counts checks.
 type Metrics struct {
+	reg prometheus.Registerer
+
 	allowed prometheus.Counter
 	limited prometheus.Counter            // allowed, and over a limit
 	refused map[string]prometheus.Counter // by rule
@@ -25,6 +27,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		Help: "Calls decided, by decision and by the rule for which one was not served.",
 	}, []string{"decision", "rule"})
 	m := &Metrics{
+		reg:     reg,
 		allowed: checks.WithLabelValues("allow", ""),
 		limited: checks.WithLabelValues("allow", problem.EdgeTooManyRequests.ID),
 		refused: map[string]prometheus.Counter{},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"golang.org/x/time/rate"
 
 	"hangar.io/glidepath/authz/bucket"
@@ -59,6 +60,9 @@ func NewServer(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Metrics.reg.Register(i.reads.Entries("identity")); err != nil {
+		return nil, fmt.Errorf("registering metrics: %w", err)
+	}
 	if c.Tracing == nil {
 		c.Tracing = new(telemetry.Tracing)
 	}
@@ -72,7 +76,7 @@ func NewServer(c Config) (*Server, error) {
 // form: a refusal is an answer too, and the one that says why.
 func (s *Server) check(ctx context.Context, c *call) (a answer, err error) {
 	start := time.Now()
-	ctx, span := s.begin(ctx)
+	var span trace.Span = noop.Span{}
 	defer func() {
 		if p := recover(); p != nil {
 			s.metrics.panics.Inc()
@@ -82,6 +86,7 @@ func (s *Server) check(ctx context.Context, c *call) (a answer, err error) {
 		span.End()
 		s.metrics.seconds.Observe(time.Since(start).Seconds())
 	}()
+	ctx, span = s.begin(ctx)
 	r, err := s.read(c)
 	if err != nil {
 		return s.refuse(ctx, c, &decision.Decision{}, err)

@@ -48,6 +48,9 @@ func NewAccess(api API, s *Slots, m *Metrics) (*Access, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := m.keeps(decided.Entries(kindAccess)); err != nil {
+		return nil, err
+	}
 	return &Access{
 		api: api, slots: s, metrics: m, decided: decided,
 		group: ttl.NewGroup[accessKey, bool](FillTimeout),

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +20,7 @@ const (
 
 // Metrics counts questions and what the caches spare.
 type Metrics struct {
+	reg     prometheus.Registerer
 	reviews *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
 
@@ -39,6 +41,7 @@ func NewMetrics(reg prometheus.Registerer, s *Slots) *Metrics {
 		Help: "Questions by how they were answered: from the cache (hit, refused), by the API server (miss), by another caller's question (joined), or past the cache because they were for a write (bypass).",
 	}, []string{"cache", "result"})
 	m := &Metrics{
+		reg: reg,
 		reviews: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "glidepath_authz_reviews_total",
 			Help: "Reviews asked of the API server.",
@@ -80,6 +83,16 @@ func (s *Slots) register(f promauto.Factory, c class) {
 		Name: "glidepath_authz_reviews_shed_total", ConstLabels: labels,
 		Help: "Reviews refused because too many were waiting.",
 	}, func() float64 { return float64(p.shed.Load()) })
+}
+
+// keeps registers the gauges of caches.
+func (m *Metrics) keeps(caches ...prometheus.Collector) error {
+	for _, c := range caches {
+		if err := m.reg.Register(c); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
 }
 
 // asked counts one review.

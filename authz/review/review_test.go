@@ -347,6 +347,25 @@ func TestACallerThatLeavesGetsNoAnswerAndLeavesNoTrace(t *testing.T) {
 	}
 }
 
+func TestTheGaugesSayHowManyAnswersAreKept(t *testing.T) {
+	p := start(t)
+	p.api.AcceptUser("good", "u")
+	p.api.AcceptUser("better", "v")
+	p.authenticate(t.Context(), "bad", authn.ForRead)
+	for _, user := range []string{"good", "better"} {
+		for range 2 {
+			if _, err := p.access.Allowed(t.Context(), p.caller(t, user), list, authn.ForRead); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for cache, want := range map[string]float64{"token": 2, "token-refused": 1, "access": 2} {
+		if got := p.count(t, "glidepath_authz_cache_entries", prometheus.Labels{"cache": cache}); got != want {
+			t.Errorf("%s holds %v answers, want %v", cache, got, want)
+		}
+	}
+}
+
 func TestTheMetricsOfReviewsFollowTheConventions(t *testing.T) {
 	p := start(t)
 	problems, err := testutil.GatherAndLint(p.reg)

@@ -54,6 +54,9 @@ func NewTokens(api API, s *Slots, m *Metrics, audiences []string) (*Tokens, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := m.keeps(accepted.Entries(kindToken), refused.Entries(kindToken+"-refused")); err != nil {
+		return nil, err
+	}
 	return &Tokens{
 		api: api, slots: s, metrics: m, audiences: slices.Clone(audiences), keys: newKeyer(),
 		accepted: accepted, refused: refused,

@@ -113,7 +113,7 @@ func New[T any](cfg Config[T]) (*Cache[T], error) {
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
 	c := &Cache[T]{cfg: cfg, vault: vault, metrics: m, flights: map[string]*flight[T]{}}
-	if c.local, err = newLocal[T](cfg.LocalBytes, m.localBytes); err != nil {
+	if c.local, err = newLocal[T](cfg.LocalBytes, m.localBytes, m.localCount); err != nil {
 		return nil, err
 	}
 	c.base, c.cancel = context.WithCancel(context.Background())

@@ -12,7 +12,8 @@ import (
 // It is guarded by its cache's mutex.
 type local[T any] struct {
 	max, bytes int64
-	gauge      prometheus.Gauge
+	gauge      prometheus.Gauge // of bytes
+	count      prometheus.Gauge
 	lru        *simplelru.LRU[string, *entry[T]]
 }
 
@@ -26,12 +27,13 @@ type entry[T any] struct {
 // maxEntries bounds the number of values: even the smallest costs something.
 const maxEntries = 16 << 10
 
-func newLocal[T any](maxBytes int64, gauge prometheus.Gauge) (*local[T], error) {
-	l := &local[T]{max: maxBytes, gauge: gauge}
+func newLocal[T any](maxBytes int64, gauge, count prometheus.Gauge) (*local[T], error) {
+	l := &local[T]{max: maxBytes, gauge: gauge, count: count}
 	lru, err := simplelru.NewLRU(maxEntries, func(_ string, e *entry[T]) {
 		e.timer.Stop()
 		l.bytes -= e.size
 		l.gauge.Set(float64(l.bytes))
+		l.count.Dec()
 	})
 	if err != nil {
 		return nil, fmt.Errorf("making a local cache: %w", err)
@@ -62,6 +64,7 @@ func (l *local[T]) put(key string, e *entry[T], maxAge time.Duration, forget fun
 	l.bytes += e.size
 	l.gauge.Set(float64(l.bytes))
 	e.timer = time.AfterFunc(time.Until(e.began.Add(maxAge)), forget)
+	l.count.Inc()
 	l.lru.Add(key, e)
 }
 

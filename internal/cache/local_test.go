@@ -84,9 +84,20 @@ func TestValuesAreForgottenOnceTheyAreTooOldForAnybody(t *testing.T) {
 		if got := testutil.ToFloat64(c.metrics.localBytes); got != 8 {
 			t.Errorf("%v bytes are kept, want 8", got)
 		}
+		if got := testutil.ToFloat64(c.metrics.localCount); got != 2 {
+			t.Errorf("%v values are kept, want 2", got)
+		}
 		time.Sleep(2 * time.Second)
 		if got := testutil.ToFloat64(c.metrics.localBytes); got != 3 {
 			t.Errorf("%v bytes are kept later, want 3", got)
+		}
+		if got := testutil.ToFloat64(c.metrics.localCount); got != 1 {
+			t.Errorf("%v values are kept later, want 1", got)
+		}
+		expect(t, c, "b", 2*time.Minute, &source{value: "123"}, "123")
+		c.Close()
+		if got := testutil.ToFloat64(c.metrics.localCount); got != 0 {
+			t.Errorf("%v values are kept at the end, want none", got)
 		}
 	})
 }

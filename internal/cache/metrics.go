@@ -23,6 +23,7 @@ type metrics struct {
 	reads      *prometheus.CounterVec
 	unreadable prometheus.Counter
 	localBytes prometheus.Gauge
+	localCount prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer, cache string) (*metrics, error) {
@@ -44,6 +45,10 @@ func newMetrics(reg prometheus.Registerer, cache string) (*metrics, error) {
 			Name: "glidepath_cache_local_bytes", ConstLabels: labels,
 			Help: "Bytes of values that this process keeps.",
 		}),
+		localCount: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "glidepath_cache_local_entries", ConstLabels: labels,
+			Help: "Values that this process keeps.",
+		}),
 	}
 	for _, r := range []result{resultLocal, resultShared, resultFill, resultError, resultLeft} {
 		m.calls.WithLabelValues(string(r))
@@ -51,7 +56,7 @@ func newMetrics(reg prometheus.Registerer, cache string) (*metrics, error) {
 	for _, outcome := range []string{"ok", "error"} {
 		m.reads.WithLabelValues(outcome)
 	}
-	return m, register(reg, m.calls, m.reads, m.unreadable, m.localBytes)
+	return m, register(reg, m.calls, m.reads, m.unreadable, m.localBytes, m.localCount)
 }
 
 func (m *metrics) gets(r result) { m.calls.WithLabelValues(string(r)).Inc() }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/time/rate"
 )
@@ -15,13 +16,14 @@ import (
 // is away: one line a minute, however many batches fail. No error leaves it, as
 // the SDK hands those to a handler that is global.
 type exporter struct {
-	next sdktrace.SpanExporter
-	log  rate.Sometimes
+	next    sdktrace.SpanExporter
+	process *resource.Resource
+	log     rate.Sometimes
 
 	ended, exported, failed prometheus.Counter
 }
 
-func quiet(next sdktrace.SpanExporter, reg prometheus.Registerer) (*exporter, error) {
+func quiet(next sdktrace.SpanExporter, process *resource.Resource, reg prometheus.Registerer) (*exporter, error) {
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "glidepath_trace_spans_total",
 		Help: "Spans by what became of them: ended (all), exported, or failed. What is neither of the last two waits, or was dropped because too many waited.",
@@ -31,16 +33,31 @@ func quiet(next sdktrace.SpanExporter, reg prometheus.Registerer) (*exporter, er
 	}
 	of := func(result string) prometheus.Counter { return spans.WithLabelValues(result) }
 	return &exporter{
-		next: next, log: rate.Sometimes{First: 1, Interval: time.Minute},
+		next: next, process: process, log: rate.Sometimes{First: 1, Interval: time.Minute},
 		ended: of("ended"), exported: of("exported"), failed: of("failed"),
 	}, nil
 }
 
 // ExportSpans sends spans to the collector.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	e.note(ctx, len(spans), e.next.ExportSpans(ctx, spans))
+	own := make([]sdktrace.ReadOnlySpan, len(spans))
+	for i, s := range spans {
+		own[i] = ofProcess{ReadOnlySpan: s, process: e.process}
+	}
+	e.note(ctx, len(spans), e.next.ExportSpans(ctx, own))
 	return nil
 }
+
+// ofProcess is a span with the resource that the process gave. The SDK adds
+// what OTEL_RESOURCE_ATTRIBUTES holds to each resource that it is given, and
+// has no setting against it.
+type ofProcess struct {
+	sdktrace.ReadOnlySpan
+	process *resource.Resource
+}
+
+// Resource says which process the span is of.
+func (s ofProcess) Resource() *resource.Resource { return s.process }
 
 func (e *exporter) note(ctx context.Context, spans int, err error) {
 	if err == nil {

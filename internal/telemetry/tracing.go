@@ -80,12 +80,13 @@ func NewTracing(ctx context.Context, o Options) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up traces: %w", err)
 	}
-	exporter, err := newExporter(ctx, o.OTLPEndpoint, client, o.Metrics)
+	process := describe(o.Service)
+	exporter, err := newExporter(ctx, o.OTLPEndpoint, client, process, o.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("setting up traces: %w", err)
 	}
 	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithResource(describe(o.Service)),
+		sdktrace.WithResource(process),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(o.TraceRatio))),
 		sdktrace.WithRawSpanLimits(spanLimits),
 		sdktrace.WithSpanProcessor(exporter.counting(sdktrace.NewBatchSpanProcessor(exporter,
@@ -120,7 +121,7 @@ func (o Options) collectorClient() (*http.Client, error) {
 
 // newExporter gives an exporter that takes no setting from the environment
 // behind the process's back: each one that the library knows is set here.
-func newExporter(ctx context.Context, endpoint string, client *http.Client, reg prometheus.Registerer) (*exporter, error) {
+func newExporter(ctx context.Context, endpoint string, client *http.Client, process *resource.Resource, reg prometheus.Registerer) (*exporter, error) {
 	to, err := tracesURL(endpoint)
 	if err != nil {
 		return nil, err
@@ -138,7 +139,7 @@ func newExporter(ctx context.Context, endpoint string, client *http.Client, reg 
 	if err != nil {
 		return nil, err
 	}
-	return quiet(next, reg)
+	return quiet(next, process, reg)
 }
 
 // describe says which process the spans are of. The instance is a new one with

@@ -13,14 +13,28 @@ import (
 	"hangar.io/glidepath/internal/devenv/devtest"
 )
 
+// gate holds up what waits for open. A test that fails at a wait leaves nobody
+// behind it: the cluster and the replicas could not end.
+type gate struct {
+	open    chan struct{}
+	release func()
+}
+
+func newGate(t *testing.T) gate {
+	g := gate{open: make(chan struct{})}
+	g.release = sync.OnceFunc(func() { close(g.open) })
+	t.Cleanup(g.release)
+	return g
+}
+
 // herd has callers of both replicas ask at once, and lets the cluster answer
 // once asked has come true.
 func herd(t *testing.T, c *cluster, replicas []*replica, callers int, asked func() bool) {
 	t.Helper()
-	gate := make(chan struct{})
+	gate := newGate(t)
 	c.fail(func(w http.ResponseWriter, r *http.Request) {
 		_, resource, namespace := c.check(r)
-		<-gate
+		<-gate.open
 		c.page(w, r.URL.Query(), resource, namespace)
 	})
 	var all sync.WaitGroup
@@ -32,7 +46,7 @@ func herd(t *testing.T, c *cluster, replicas []*replica, callers int, asked func
 		})
 	}
 	eventually(t, "the cluster to be asked", asked)
-	close(gate)
+	gate.release()
 	all.Wait()
 	c.fail(nil)
 }
@@ -120,9 +134,9 @@ func TestWithoutRedisEachReplicaReadsForItself(t *testing.T) {
 // herd2 has callers of both replicas ask for a list that nobody asked for yet.
 func herd2(t *testing.T, c *cluster, replicas []*replica) {
 	t.Helper()
-	gate := make(chan struct{})
+	gate := newGate(t)
 	c.fail(func(w http.ResponseWriter, r *http.Request) {
-		<-gate
+		<-gate.open
 		c.page(w, r.URL.Query(), "taskruns", "")
 	})
 	var all sync.WaitGroup
@@ -132,7 +146,7 @@ func herd2(t *testing.T, c *cluster, replicas []*replica) {
 	eventually(t, "all callers to wait", func() bool {
 		return replicas[0].underWay.Load() == 10 && replicas[1].underWay.Load() == 10
 	})
-	close(gate)
+	gate.release()
 	all.Wait()
 	c.fail(nil)
 }
