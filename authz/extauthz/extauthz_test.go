@@ -53,7 +53,8 @@ type edge struct {
 func (e *edge) fresh(t testing.TB) *edge {
 	t.Helper()
 	out := *e
-	out.config.Limits = bucket.New(bucket.Config{})
+	out.reg = prometheus.NewRegistry()
+	out.config.Limits, out.config.Metrics = bucket.New(bucket.Config{}), extauthz.NewMetrics(out.reg)
 	var err error
 	if out.Server, err = extauthz.NewServer(out.config); err != nil {
 		t.Fatal(err)
