@@ -122,31 +122,11 @@ type listeners struct {
 }
 
 func listen(opts Options) (l listeners, err error) {
-	var open []net.Listener
-	defer func() {
-		if err != nil {
-			for _, one := range open {
-				err = errors.Join(err, one.Close())
-			}
-		}
-	}()
-	for _, one := range []struct {
-		into *net.Listener
-		open func(string) (net.Listener, error)
-		addr string
-	}{
-		{&l.metrics, lifecycle.Listen, opts.MetricsListen},
-		{&l.probes, lifecycle.Listen, opts.ProbeListen},
-		{&l.socket, lifecycle.ListenUnix, opts.Socket},
-		{&l.remote, lifecycle.Listen, opts.Remote.Listen},
-	} {
-		if one.addr == "" {
-			continue
-		}
-		if *one.into, err = one.open(one.addr); err != nil {
-			return listeners{}, err
-		}
-		open = append(open, *one.into)
-	}
-	return l, nil
+	err = lifecycle.OpenAll(
+		lifecycle.Opening{To: &l.metrics, Open: lifecycle.Listen, Addr: opts.MetricsListen},
+		lifecycle.Opening{To: &l.probes, Open: lifecycle.Listen, Addr: opts.ProbeListen},
+		lifecycle.Opening{To: &l.socket, Open: lifecycle.ListenUnix, Addr: opts.Socket},
+		lifecycle.Opening{To: &l.remote, Open: lifecycle.Listen, Addr: opts.Remote.Listen},
+	)
+	return l, err
 }

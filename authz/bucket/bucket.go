@@ -5,9 +5,10 @@
 //
 // Of a bucket only the time is kept at which it is full again: one that is full
 // needs no memory, and what is remembered stays true when the limit changes.
-// What is kept is bounded. A caller over its bound, by naming ever more people,
-// has those that are new counted together; nothing that still counts is ever
-// thrown away for it, so no flood of names frees anyone of a limit.
+// What is kept is bounded, for each limit by itself. A caller over its bound, by
+// naming ever more people, has those that are new counted together with each
+// other; nothing that still counts is ever thrown away for it, so no flood of
+// names frees anyone of a limit, and none takes the room of another caller.
 package bucket
 
 import (
@@ -18,23 +19,31 @@ import (
 	"hangar.io/glidepath/internal/ratelimit"
 )
 
-// The bounds of a table. A bucket takes about 50 bytes.
+// The bounds of a table, for each name of a limit. A caller takes 100 bytes and a
+// person 50 (BenchmarkBytes), so that a limit takes 1 MB of callers at worst,
+// and 1 MB for each caller that acts for people.
 const (
-	// DefaultSize bounds the buckets of all callers together.
-	DefaultSize = 100_000
-	// DefaultCallerSize bounds those of one caller.
-	DefaultCallerSize = 10_000
+	// DefaultCallers bounds the callers that are told apart.
+	DefaultCallers = 10_000
+	// DefaultPeople bounds the people of one caller that are told apart.
+	DefaultPeople = 20_000
 )
+
+// Crowd is how many shares a bucket has that many use for want of room: its
+// rate and its burst are so many times those of the limit. Whoever filled the
+// room has had thousands, so a backend sees no difference; who is new and
+// innocent does.
+const Crowd = 100
 
 // Config says how large a Table may grow. A zero field has its default.
 type Config struct {
-	Size, CallerSize int
+	Callers, People int
 }
 
 // Table holds the buckets of one edge. It is safe for concurrent use, starts no
 // goroutine, and lives as long as its process: no other edge knows of it.
 type Table struct {
-	size, callerSize int
+	mostCallers, mostPeople int
 	// Times are kept as what has passed since then, which no change of the
 	// machine's clock moves.
 	began time.Time
@@ -42,18 +51,12 @@ type Table struct {
 	// names as long as callers like.
 	seeds [2]maphash.Seed
 
-	mu      sync.Mutex
-	callers map[key]*caller
+	mu sync.Mutex
+	// limits are by their name, of which there are as many as the route policy
+	// can say.
+	limits  map[string]*buckets
 	kept    int
-	sweepAt int // as many buckets call for a sweep
-	swept   time.Duration
 	crowded uint64
-}
-
-// caller holds the buckets of one caller: by key, when each is full again.
-type caller struct {
-	full  map[key]time.Duration
-	swept time.Duration
 }
 
 type key [2]uint64
@@ -72,9 +75,9 @@ type Call struct {
 // Refusal says why a call does not count.
 type Refusal struct {
 	// Limit is the one that is used up; InAll says that it is the caller's for
-	// all of its calls.
-	Limit ratelimit.Limit
-	InAll bool
+	// all of its calls, and Shared that it is Crowd times as wide, for many.
+	Limit         ratelimit.Limit
+	InAll, Shared bool
 	// Wait is the time after which the call would be taken if nothing else
 	// came in between. It is always positive.
 	Wait time.Duration
@@ -83,15 +86,15 @@ type Refusal struct {
 // New gives an empty Table.
 func New(c Config) *Table {
 	t := &Table{
-		size: c.Size, callerSize: c.CallerSize, began: time.Now(),
-		seeds:   [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		callers: map[key]*caller{}, sweepAt: smallest,
+		mostCallers: c.Callers, mostPeople: c.People, began: time.Now(),
+		seeds:  [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		limits: map[string]*buckets{},
 	}
-	if t.size <= 0 {
-		t.size = DefaultSize
+	if t.mostCallers <= 0 {
+		t.mostCallers = DefaultCallers
 	}
-	if t.callerSize <= 0 {
-		t.callerSize = DefaultCallerSize
+	if t.mostPeople <= 0 {
+		t.mostPeople = DefaultPeople
 	}
 	return t
 }
@@ -108,20 +111,22 @@ func (t *Table) Take(c Call) (Refusal, bool) {
 	defer t.mu.Unlock()
 	var out Refusal
 	places := make([]place, 0, 2)
+	name := t.keyOf(c.Caller)
 	for _, one := range [...]struct {
 		limit ratelimit.Limit
-		what  what
-	}{
-		// The caller's own first, so that its people cannot crowd it out.
-		{c.InAll, what{kind: inAll, bucket: c.InAll.Bucket}},
-		{c.Each, what{kind: each, bucket: c.Each.Bucket, person: c.Person}},
-	} {
+		slot  slot
+	}{{c.InAll, inAll}, {c.Each, own}} {
 		if one.limit.IsZero() {
 			continue
 		}
-		p := t.find(now, c.Caller, one.what)
-		if wait := p.take(now, one.limit); wait > out.Wait {
-			out = Refusal{Limit: one.limit, InAll: one.what.kind == inAll, Wait: wait}
+		person := c.Person
+		if one.slot == inAll {
+			person = ""
+		}
+		p := t.find(now, one.limit.Bucket, name, one.slot, person)
+		l := p.widen(one.limit)
+		if wait := p.take(now, l); wait > out.Wait {
+			out = Refusal{Limit: l, InAll: one.slot == inAll, Shared: p.shared, Wait: wait}
 		}
 		places = append(places, p)
 	}
@@ -137,7 +142,8 @@ func (t *Table) Take(c Call) (Refusal, bool) {
 	return out, out.Wait > 0
 }
 
-// Len gives the number of buckets that are kept.
+// Len gives the number of callers and people of whom something is kept, under
+// each limit by itself.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,6 +2,7 @@ package bucket_test
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -187,8 +188,8 @@ func TestAChangedLimitForgetsNothing(t *testing.T) {
 
 func TestAFloodOfNamesFreesNobodyAndIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const size, callerSize = 200, 50
-		tab := bucket.New(bucket.Config{Size: size, CallerSize: callerSize})
+		const callers, people = 200, 50
+		tab := bucket.New(bucket.Config{Callers: callers, People: people})
 		ada := bucket.Call{Caller: "tower", Person: "ada", Each: limit}
 		bob := bucket.Call{Caller: "tower", Person: "bob", Each: limit}
 		taken(tab, 3, ada)
@@ -197,8 +198,8 @@ func TestAFloodOfNamesFreesNobodyAndIsBounded(t *testing.T) {
 		for i := range 10_000 {
 			free += taken(tab, 1, bucket.Call{Caller: "tower", Person: fmt.Sprint("made-up-", i), Each: limit})
 		}
-		// As many as have a bucket of their own, and three that the crowd shares.
-		if want := callerSize - 2 + 3; free != want {
+		// As many as have a bucket of their own, and what the crowd shares.
+		if want := people - 2 + 3*bucket.Crowd; free != want {
 			t.Errorf("%d calls by made-up names, want %d", free, want)
 		}
 		if n := taken(tab, 1, ada); n != 0 {
@@ -207,11 +208,18 @@ func TestAFloodOfNamesFreesNobodyAndIsBounded(t *testing.T) {
 		if n := taken(tab, 5, bob); n != 2 {
 			t.Errorf("bob, who was there before, made %d calls, want 2", n)
 		}
-		if n := taken(tab, 3, bucket.Call{Caller: "reader", Each: limit}); n != 3 {
-			t.Errorf("another caller made %d of 3 calls", n)
+		for name, c := range map[string]bucket.Call{
+			"another caller":          {Caller: "reader", Each: limit},
+			"another caller's person": {Caller: "hangar", Person: "ada", Each: limit},
+			"the caller for nobody":   {Caller: "tower", Each: limit},
+		} {
+			if n := taken(tab, 5, c); n != 3 {
+				t.Errorf("%s made %d calls, want 3", name, n)
+			}
 		}
-		if n := tab.Len(); n > callerSize+2 {
-			t.Errorf("%d buckets are kept", n)
+		r, refused := tab.Take(bucket.Call{Caller: "tower", Person: "one more", Each: limit})
+		if !refused || !r.Shared || r.Limit.Requests != limit.Requests*bucket.Crowd || r.Limit.Burst != limit.Burst*bucket.Crowd {
+			t.Errorf("one of the crowd: %+v, %t", r, refused)
 		}
 		if tab.Crowded() == 0 {
 			t.Error("no call is counted as crowded")
@@ -219,8 +227,8 @@ func TestAFloodOfNamesFreesNobodyAndIsBounded(t *testing.T) {
 		for i := range 10_000 {
 			taken(tab, 1, bucket.Call{Caller: fmt.Sprint("caller-", i), Each: limit})
 		}
-		if n := tab.Len(); n > size+2 {
-			t.Errorf("%d buckets are kept, want %d at most", n, size)
+		if n, most := tab.Len(), callers+people+1; n > most {
+			t.Errorf("%d callers and people are kept, want %d at most", n, most)
 		}
 		// With no room at all, the known are as they were.
 		if n := taken(tab, 5, ada); n != 0 {
@@ -228,13 +236,57 @@ func TestAFloodOfNamesFreesNobodyAndIsBounded(t *testing.T) {
 		}
 		// Once its buckets are full again there is room for everyone.
 		time.Sleep(time.Minute)
-		if n := taken(tab, 5, bucket.Call{Caller: "newcomer", Each: limit}); n != 3 {
-			t.Errorf("a newcomer made %d calls after the flood, want 3", n)
+		for _, c := range []bucket.Call{{Caller: "newcomer", Each: limit}, {Caller: "tower", Person: "newcomer", Each: limit}} {
+			if n := taken(tab, 5, c); n != 3 {
+				t.Errorf("%+v made %d calls after the flood, want 3", c, n)
+			}
 		}
-		if n := tab.Len(); n > 1 {
-			t.Errorf("%d buckets are kept after the flood", n)
+		if n := tab.Len(); n > 3 {
+			t.Errorf("%d callers and people are kept after the flood", n)
 		}
 	})
+}
+
+// The bound is one of people, however many limits there are for each of them.
+func TestManyPeopleUnderManyLimitsAreNoCrowd(t *testing.T) {
+	t.Parallel()
+	const operations, people = 40, 2000
+	tab := bucket.New(bucket.Config{})
+	for o := range operations {
+		l := limit
+		l.Bucket = fmt.Sprint("operations.o", o)
+		for i := range people {
+			c := bucket.Call{Caller: "tower", Person: fmt.Sprint("person-", i), Each: l}
+			if n := taken(tab, 3, c); n != 3 {
+				t.Fatalf("person %d made %d of 3 calls of operation %d", i, n, o)
+			}
+		}
+	}
+	if n := tab.Crowded(); n != 0 {
+		t.Errorf("%d calls are counted as crowded", n)
+	}
+}
+
+// With room for no more callers, those that are new share many wide buckets.
+func TestANoisyStrangerMeetsFewOthers(t *testing.T) {
+	t.Parallel()
+	tab := bucket.New(bucket.Config{Callers: 1})
+	known := bucket.Call{Caller: "known", Each: limit, InAll: wider}
+	taken(tab, 1, known)
+	noisy := bucket.Call{Caller: "noisy", Each: limit, InAll: wider}
+	if n := taken(tab, 1000, noisy); n != 3*bucket.Crowd {
+		t.Errorf("the noisy one made %d calls, want %d", n, 3*bucket.Crowd)
+	}
+	if n := taken(tab, 5, known); n != 2 {
+		t.Errorf("the known one made %d calls, want the 2 that it had left", n)
+	}
+	served := 0
+	for i := range 100 {
+		served += taken(tab, 1, bucket.Call{Caller: fmt.Sprint("quiet-", i), Each: limit, InAll: wider})
+	}
+	if served < 50 {
+		t.Errorf("%d of 100 others were served", served)
+	}
 }
 
 // What is swept is only what a new bucket would say too.
@@ -276,11 +328,11 @@ func TestConcurrentCallsShareOneBucket(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
-	tab := bucket.New(bucket.Config{Size: 1})
+	tab := bucket.New(bucket.Config{Callers: 1})
 	tab.MustRegister(reg)
 	taken(tab, 1, bucket.Call{Caller: "a", Each: limit})
 	taken(tab, 2, bucket.Call{Caller: "b", Each: limit})
-	for name, want := range map[string]float64{"glidepath_authz_rate_limit_buckets": 2, "glidepath_authz_rate_limit_crowded_total": 2} {
+	for name, want := range map[string]float64{"glidepath_authz_rate_limit_buckets": 1, "glidepath_authz_rate_limit_crowded_total": 2} {
 		families, err := reg.Gather()
 		if err != nil {
 			t.Fatal(err)
@@ -322,4 +374,34 @@ func BenchmarkFlood(b *testing.B) {
 		tab.Take(bucket.Call{Caller: fmt.Sprint("caller-", i), Each: limit})
 	}
 	b.ReportMetric(float64(tab.Len()), "buckets")
+}
+
+// What a caller, and a person, takes of memory when there are as many as there
+// may be.
+func BenchmarkBytes(b *testing.B) {
+	for name, bench := range map[string]struct {
+		n    int
+		call func(string) bucket.Call
+	}{
+		"caller": {bucket.DefaultCallers, func(s string) bucket.Call { return bucket.Call{Caller: s, Each: limit, InAll: wider} }},
+		"person": {bucket.DefaultPeople, func(s string) bucket.Call { return bucket.Call{Caller: "tower", Person: s, Each: limit} }},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				before := heap()
+				tab := bucket.New(bucket.Config{})
+				for i := range bench.n {
+					tab.Take(bench.call(fmt.Sprint("number-", i)))
+				}
+				b.ReportMetric(float64(heap()-before)/float64(tab.Len()), "B/"+name)
+			}
+		})
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -7,7 +7,7 @@ func (t *Table) MustRegister(reg prometheus.Registerer) {
 	reg.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "glidepath_authz_rate_limit_buckets",
-			Help: "Buckets of callers and people that are kept.",
+			Help: "Callers and people of whom calls are remembered, under each limit by itself.",
 		}, func() float64 { return float64(t.Len()) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "glidepath_authz_rate_limit_crowded_total",

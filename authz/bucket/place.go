@@ -7,31 +7,56 @@ import (
 	"hangar.io/glidepath/internal/ratelimit"
 )
 
-// kind tells the buckets of one caller apart.
-type kind uint8
+// slot tells the buckets of one caller under one limit apart.
+type slot uint8
 
 const (
-	each  kind = iota + 1 // of a person, or of the caller itself
-	inAll                 // of the caller with all of its people
-	crowd                 // of everyone for whom there was no room
+	inAll  slot = iota // of the caller with all of its people
+	own                // of the caller for nobody
+	crowd              // of its people for whom there was no room
+	slots              // how many a caller has
+	person             // of a person
 )
 
-// what names a bucket among those of its caller.
-type what struct {
-	kind           kind
-	of             kind // of a crowd: what would have been counted
-	bucket, person string
+// caller holds the buckets of one caller under one limit: when each is full
+// again.
+type caller struct {
+	full   [slots]time.Duration
+	people map[key]time.Duration // nil without any
+	sweep  sweep
 }
 
-// everyone is the caller under whom those are counted for whom there is no room
-// at all. No user name is empty.
-const everyone = ""
+// strangers is how many buckets those callers share for whom there is no room.
+// Which of them a caller shares nobody can choose, so that a noisy one meets
+// few others.
+const strangers = 64
+
+// buckets are those of one limit.
+type buckets struct {
+	callers   map[key]*caller
+	strangers [strangers]caller
+	sweep     sweep
+}
 
 // place is where a call is counted, and until when the bucket is not full: now,
 // and once the call has taken from it.
 type place struct {
-	caller, what key
-	full, then   time.Duration
+	in         *buckets
+	of         *caller // nil for one that nothing is kept of yet
+	caller     key
+	slot       slot
+	person     key
+	shared     bool
+	full, then time.Duration
+}
+
+// widen gives the limit that is in force at a place.
+func (p *place) widen(l ratelimit.Limit) ratelimit.Limit {
+	if p.shared {
+		l.Requests *= Crowd
+		l.Burst *= Crowd
+	}
+	return l
 }
 
 // take counts one call at its place, or gives the time until it could be.
@@ -43,99 +68,60 @@ func (p *place) take(now time.Duration, l ratelimit.Limit) (wait time.Duration) 
 	return max(0, p.then-empty)
 }
 
-// find gives the place of a bucket: its own, or that of the crowd when there is
-// no room for another.
-func (t *Table) find(now time.Duration, name string, w what) place {
-	p := place{caller: t.keyOf(what{bucket: name}), what: t.keyOf(w)}
-	c := t.callers[p.caller]
-	if c != nil {
-		if full, ok := c.full[p.what]; ok {
+// find gives the place of a bucket: its own, or one that is shared when there
+// is no room for another.
+func (t *Table) find(now time.Duration, limit string, name key, s slot, who string) place {
+	in := t.limits[limit]
+	if in == nil {
+		in = &buckets{callers: map[key]*caller{}}
+		t.limits[limit] = in
+	}
+	p := place{in: in, of: in.callers[name], caller: name, slot: s}
+	if p.of == nil && !t.roomForCaller(now, in) {
+		p.of, p.shared = &in.strangers[name[0]%strangers], true
+	}
+	if who != "" && !p.shared {
+		p.slot, p.person = person, t.keyOf(who)
+		if p.of != nil {
+			full, ok := p.of.people[p.person]
 			p.full = full
-			return p
+			if !ok && !t.roomForPerson(now, p.of) {
+				p.slot, p.shared = crowd, true
+			}
 		}
 	}
-	if t.kept >= t.sweepAt || t.kept >= t.size {
-		t.sweep(now)
-		c = t.callers[p.caller]
+	if p.of != nil && p.slot != person {
+		p.full = p.of.full[p.slot]
 	}
-	if t.kept < t.size {
-		if c == nil || len(c.full) < t.callerSize {
-			return p
-		}
-		t.sweepCaller(now, c)
-		if len(c.full) < t.callerSize {
-			return p
-		}
-	}
-	t.crowded++
-	p.what = t.keyOf(what{kind: crowd, of: w.kind, bucket: w.bucket})
-	if c != nil {
-		full, ok := c.full[p.what]
-		if ok || t.kept < t.size {
-			p.full = full
-			return p
-		}
-	}
-	p.caller = t.keyOf(what{bucket: everyone})
-	if c := t.callers[p.caller]; c != nil {
-		p.full = c.full[p.what]
+	if p.shared {
+		t.crowded++
 	}
 	return p
 }
 
 // keep remembers until when a bucket is not full.
 func (t *Table) keep(p place, full time.Duration) {
-	c := t.callers[p.caller]
-	if c == nil {
-		c = &caller{full: map[key]time.Duration{}}
-		t.callers[p.caller] = c
+	if p.of == nil {
+		// The call's other place may have made it.
+		p.of = p.in.callers[p.caller]
 	}
-	before := len(c.full)
-	c.full[p.what] = full
-	t.kept += len(c.full) - before
-}
-
-const (
-	// smallest is the size below which nothing is swept.
-	smallest = 1024
-	// apart is the time between two sweeps that find no room.
-	apart = time.Second
-)
-
-// sweep forgets the buckets that are full again, of all callers. It waits until
-// the table has doubled, so that it costs each new bucket the same; and, once
-// the table is as large as it may be, for a second.
-func (t *Table) sweep(now time.Duration) {
-	if t.kept >= t.size && t.swept != 0 && now < t.swept+apart {
+	if p.of == nil {
+		p.of = &caller{}
+		p.in.callers[p.caller] = p.of
+		t.kept++
+	}
+	if p.slot != person {
+		p.of.full[p.slot] = full
 		return
 	}
-	for name, c := range t.callers {
-		t.forget(now, c)
-		if len(c.full) == 0 {
-			delete(t.callers, name)
-		}
+	if p.of.people == nil {
+		p.of.people = map[key]time.Duration{}
 	}
-	t.swept = now
-	t.sweepAt = max(smallest, 2*t.kept)
+	before := len(p.of.people)
+	p.of.people[p.person] = full
+	t.kept += len(p.of.people) - before
 }
 
-func (t *Table) sweepCaller(now time.Duration, c *caller) {
-	if c.swept != 0 && now < c.swept+apart {
-		return
-	}
-	t.forget(now, c)
-	c.swept = now
-}
-
-func (t *Table) forget(now time.Duration, c *caller) {
-	for k, full := range c.full {
-		if full <= now {
-			delete(c.full, k)
-			t.kept--
-		}
-	}
-}
-
-func (t *Table) keyOf(w what) key {
-	return key{maphash.Comparable(t.seeds[0], w), maphash.Comparable(t.seeds[1], w)}
+func (t *Table) keyOf(name string) key {
+	return key{maphash.String(t.seeds[0], name), maphash.String(t.seeds[1], name)}
 }

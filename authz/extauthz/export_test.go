@@ -6,6 +6,10 @@ import (
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/protobuf/proto"
+
+	"hangar.io/glidepath/authz/bucket"
+	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/internal/ratelimit"
 )
 
 // Check answers a check that is a message, by way of its form on the wire.
@@ -29,6 +33,17 @@ func (s *Server) CheckRaw(ctx context.Context, raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	return s.check(ctx, c)
+}
+
+// NewCounter gives what check counts an allowed call with, on a route with
+// these limits. It says whether the call is within them.
+func NewCounter(t *bucket.Table, limit, callerLimit string) func(*decision.Decision) (bool, error) {
+	s := &Server{limits: t}
+	route := extensions{{ratelimit.Extension, limit}, {ratelimit.CallerExtension, callerLimit}}
+	return func(d *decision.Decision) (bool, error) {
+		over, err := s.count(d, route)
+		return over == nil, err
+	}
 }
 
 // Kept is how many answers to reads are kept.

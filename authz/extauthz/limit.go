@@ -45,6 +45,8 @@ func (s *Server) count(d *decision.Decision, route extensions) (*tooMany, error)
 	}
 	who := "by this caller"
 	switch {
+	case over.Shared:
+		who = "by all who share a limit for want of room"
 	case over.InAll:
 		who = "by this caller in all"
 	case d.OnBehalfOf != "":

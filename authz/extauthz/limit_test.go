@@ -13,7 +13,10 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc/codes"
 
+	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/extauthz"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -157,4 +160,17 @@ func (g onlyAllowed) Gather() ([]*dto.MetricFamily, error) {
 		})
 	}
 	return families, err
+}
+
+// BenchmarkCount is what both limits of a route add to a check: to read them,
+// and to count by them.
+func BenchmarkCount(b *testing.B) {
+	count := extauthz.NewCounter(bucket.New(bucket.Config{}), "defaults 1000000/1s 1000000", "operations.listLive 1000000/1s 1000000")
+	d := &decision.Decision{Caller: &authn.Caller{Username: "system:serviceaccount:tower:tower"}, OnBehalfOf: "user:default/ada"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if ok, err := count(d); err != nil || !ok {
+			b.Fatal(ok, err)
+		}
+	}
 }

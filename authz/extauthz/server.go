@@ -16,7 +16,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-	"golang.org/x/time/rate"
 
 	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
@@ -49,9 +48,6 @@ type Server struct {
 	limits     *bucket.Table
 	metrics    *Metrics
 	tracing    *telemetry.Tracing
-	// failures thins out the log of calls that no source could answer: while
-	// the API server is away that is every call, and each has an audit line.
-	failures rate.Sometimes
 }
 
 // NewServer gives a Server.
@@ -68,7 +64,6 @@ func NewServer(c Config) (*Server, error) {
 	}
 	return &Server{
 		operations: c.Operations, decider: c.Decider, issuer: i, limits: c.Limits, metrics: c.Metrics, tracing: c.Tracing,
-		failures: rate.Sometimes{First: 10, Interval: time.Second},
 	}, nil
 }
 
@@ -125,9 +120,8 @@ func (s *Server) refuse(ctx context.Context, c *call, d *decision.Decision, err 
 	p.Record(ctx)
 	// A caller that has left is nobody's fault.
 	if p.Status() >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
-		s.failures.Do(func() {
-			slog.ErrorContext(ctx, "call refused for want of an answer", "rule", p.Rule.ID, "traceId", id, "error", p.Error())
-		})
+		// With its rule: lifecycle's logger thins out those, and says how many.
+		slog.ErrorContext(ctx, "call refused for want of an answer", "rule", p.Rule.ID, "traceId", id, "error", p.Error())
 	}
 	return encode(refusal(d, p, id, c.extensions.text(allowExtension)))
 }

@@ -24,11 +24,14 @@ type simulateCommand struct {
 
 // Run simulates until the context ends.
 func (c *simulateCommand) Run(ctx context.Context) error {
+	if err := c.Load.validate(); err != nil {
+		return err
+	}
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", c.Kubeconfig, err)
 	}
-	if c.Load.Namespaces > 0 {
+	if c.Load.Namespaces != 0 {
 		return c.Load.run(ctx, cfg, c.Seed)
 	}
 	keeper, stop, err := c.Kubelet.start(ctx, cfg, c.Seed)

@@ -5,7 +5,8 @@ import (
 	"net"
 )
 
-// Opening is a listener to be opened: with Open, at Addr, into To.
+// Opening is a listener to be opened: with Open, at Addr, into To. Without an
+// Addr there is none, and To stays nil.
 type Opening struct {
 	To   *net.Listener
 	Open func(addr string) (net.Listener, error)
@@ -17,12 +18,18 @@ type Opening struct {
 // process before it has told anyone anything.
 func OpenAll(all ...Opening) error {
 	for i, one := range all {
+		if one.Addr == "" {
+			continue
+		}
 		l, err := one.Open(one.Addr)
 		if err == nil {
 			*one.To = l
 			continue
 		}
 		for _, before := range all[:i] {
+			if *before.To == nil {
+				continue
+			}
 			err = errors.Join(err, (*before.To).Close())
 			*before.To = nil
 		}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"hangar.io/glidepath/internal/simulator/life"
 	"hangar.io/glidepath/internal/simulator/load"
@@ -37,6 +38,7 @@ func newLoad(t *testing.T, cfg load.Config) *load.Load {
 	if cfg.REST == nil {
 		cfg.REST = api.Admin
 	}
+	cfg.NoController = true // the API server runs alone
 	l, err := load.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -278,6 +280,47 @@ func TestALoadTakesNoNamespaceOfOthers(t *testing.T) {
 	}
 	if _, err := api.Client.CoreV1().Namespaces().Get(t.Context(), l.Namespaces()[0], metav1.GetOptions{}); err != nil {
 		t.Errorf("the others' namespace: %v", err)
+	}
+}
+
+// hurried lets a hundred seconds pass in each.
+type hurried struct {
+	clock.RealClock
+	began time.Time
+}
+
+func (h hurried) Now() time.Time                       { return h.began.Add(100 * time.Since(h.began)) }
+func (h hurried) Since(t time.Time) time.Duration      { return h.Now().Sub(t) }
+func (h hurried) NewTimer(d time.Duration) clock.Timer { return h.RealClock.NewTimer(d / 100) }
+
+func TestALoadForcesNoNamespaceUnlessTold(t *testing.T) {
+	t.Parallel()
+	cfg := load.Config{REST: api.Admin, Namespaces: 2, Runs: 1, Rate: 1, Seed: 17, Clock: hurried{began: time.Now()}}
+	forced := newLoad(t, cfg)
+	if err := forced.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := load.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = l.Remove(t.Context())
+	for _, name := range l.Namespaces() {
+		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "NoController") {
+			t.Errorf("got %v, want it to name %s and what to do", err, name)
+		}
+		held, err := api.Client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || held.DeletionTimestamp == nil || len(held.Spec.Finalizers) == 0 {
+			t.Errorf("%s: got %v, %v; want it deleted, and left to the controller", name, held, err)
+		}
+	}
+	if err := forced.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for _, name := range l.Namespaces() {
+		if _, err := api.Client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s: got %v, want it gone", name, err)
+		}
 	}
 }
 

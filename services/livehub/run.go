@@ -95,11 +95,9 @@ func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, re
 }
 
 func listen(cfg Config) (api, metrics net.Listener, err error) {
-	if api, err = lifecycle.Listen(cfg.Listen); err != nil {
-		return nil, nil, err
-	}
-	if metrics, err = lifecycle.Listen(cfg.MetricsListen); err != nil {
-		return nil, nil, errors.Join(err, api.Close())
-	}
-	return api, metrics, nil
+	err = lifecycle.OpenAll(
+		lifecycle.Opening{To: &api, Open: lifecycle.Listen, Addr: cfg.Listen},
+		lifecycle.Opening{To: &metrics, Open: lifecycle.Listen, Addr: cfg.MetricsListen},
+	)
+	return api, metrics, err
 }

@@ -27,6 +27,9 @@ type Config struct {
 	Workers int
 	// Seed decides the runs. Two loads on one cluster need different ones.
 	Seed uint64
+	// NoController says that nothing on the cluster sees deleted namespaces off, as where an API server runs alone: Remove
+	// then does it. On any other cluster that would leave behind what the controller had yet to remove.
+	NoController bool
 	// Clock paces and dates the changes. Nil: the real one.
 	Clock clock.Clock
 	// Logger gets a line for what went wrong and is tried again. Nil: slog.Default.

@@ -74,8 +74,8 @@ func (l *Load) empty(ctx context.Context, name string) error {
 }
 
 // Remove removes the runs and namespaces that the load made, or an earlier one with the same seed. A namespace in which
-// somebody else has runs or pods by now stays, without the load's runs, and Remove says so in its error. Call it when Run
-// has returned.
+// somebody else has runs or pods by now stays, without the load's runs, and Remove says so in its error. So it does of one
+// that nothing sees off: it never takes a namespace from the cluster's controller. Call it when Run has returned.
 func (l *Load) Remove(ctx context.Context) error {
 	var faults []error
 	var going []string
@@ -96,7 +96,7 @@ func (l *Load) Remove(ctx context.Context) error {
 		}
 		going = append(going, name)
 	}
-	faults = append(faults, l.finalize(ctx, going))
+	faults = append(faults, l.seeOff(ctx, going))
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("load: %w", err)
 	}
@@ -118,29 +118,80 @@ func (l *Load) unused(ctx context.Context, name string) error {
 }
 
 const (
-	controllerTime = 3 * time.Second
-	controllerPoll = 200 * time.Millisecond
+	// patience is how long no namespace may make any progress. The API server's own bound for a step of it is less.
+	patience = 30 * time.Second
+	poll     = 500 * time.Millisecond
 )
 
-// finalize waits for the cluster's controller to see the deleted namespaces off, and does it where there is none: they
-// have been seen to be empty.
-func (l *Load) finalize(ctx context.Context, names []string) error {
-	deadline := l.cfg.Clock.Now().Add(controllerTime)
-	var faults []error
-	for _, name := range names {
-		held, err := l.namespace(ctx, name)
-		for err == nil && held != nil && l.cfg.Clock.Now().Before(deadline) && l.sleep(ctx, controllerPoll) {
-			held, err = l.namespace(ctx, name)
+// seeOff has the deleted namespaces be gone: by the cluster's controller, however long that makes progress, or by the load
+// itself where there is said to be none.
+func (l *Load) seeOff(ctx context.Context, names []string) error {
+	if l.cfg.NoController {
+		var faults []error
+		for _, name := range names {
+			faults = append(faults, l.finalize(ctx, name))
 		}
-		if err != nil || held == nil {
-			faults = append(faults, err)
-			continue
+		return errors.Join(faults...)
+	}
+	versions := map[string]string{}
+	moved := l.cfg.Clock.Now()
+	for {
+		var left []*unstructured.Unstructured
+		for _, name := range names {
+			held, err := l.namespace(ctx, name)
+			if err != nil {
+				return err
+			}
+			version := ""
+			if held != nil {
+				left = append(left, held)
+				version = held.GetResourceVersion()
+			}
+			if versions[name] != version {
+				versions[name], moved = version, l.cfg.Clock.Now()
+			}
 		}
-		unstructured.RemoveNestedField(held.Object, "spec", "finalizers")
-		_, err = l.client.Resource(namespaces()).Update(ctx, held, metav1.UpdateOptions{FieldManager: fieldManager}, "finalize")
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			faults = append(faults, fmt.Errorf("finalize namespace %s: %w", name, err))
+		if len(left) == 0 {
+			return nil
+		}
+		if l.cfg.Clock.Since(moved) > patience || !l.sleep(ctx, poll) {
+			return stuck(left)
 		}
 	}
+}
+
+// errStuck says what to do about namespaces that stay.
+var errStuck = errors.New("it is deleted and stays; if nothing on the cluster sees namespaces off, tell the load so (NoController, --load-no-controller)")
+
+// stuck names the namespaces that stay, with what the cluster says is left in them.
+func stuck(left []*unstructured.Unstructured) error {
+	var faults []error
+	for _, namespace := range left {
+		why := ""
+		conditions, _, _ := unstructured.NestedSlice(namespace.Object, "status", "conditions") // none is said otherwise
+		for _, one := range conditions {
+			if c, ok := one.(map[string]any); ok && c["status"] == "True" {
+				why += fmt.Sprintf(" (%v: %v)", c["type"], c["message"])
+			}
+		}
+		faults = append(faults, fmt.Errorf("namespace %s%s: %w", namespace.GetName(), why, errStuck))
+	}
 	return errors.Join(faults...)
+}
+
+// finalize does the controller's part for a namespace that takes nothing new any more and in which there is nothing.
+func (l *Load) finalize(ctx context.Context, name string) error {
+	held, err := l.namespace(ctx, name)
+	if err != nil || held == nil {
+		return err
+	}
+	if err := l.unused(ctx, name); err != nil {
+		return err
+	}
+	unstructured.RemoveNestedField(held.Object, "spec", "finalizers")
+	_, err = l.client.Resource(namespaces()).Update(ctx, held, metav1.UpdateOptions{FieldManager: fieldManager}, "finalize")
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("finalize namespace %s: %w", name, err)
+	}
+	return nil
 }
