@@ -291,7 +291,7 @@ func stopped(t *testing.T, h here) {
 func TestAPortThatIsTakenIsOneSentence(t *testing.T) {
 	h := newHere(t)
 	// Nobody may look whether the port is free before it is taken: looking takes it for a moment.
-	listener, err := net.Listen("tcp", ports.Loopback(h.port)) //nolint:noctx // it is there at once
+	listener, err := net.Listen("tcp", ports.Loopback(h.port))
 	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	out, err := h.run(t, "up")
