@@ -3,6 +3,7 @@ package containers
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -22,6 +23,9 @@ const (
 	// maxLogs bounds what of a program's output is shown, in bytes.
 	maxLogs = 64 << 10
 )
+
+// errNoNetwork says that a container is on this machine's own network, which it cannot leave.
+var errNoNetwork = errors.New("it has no network of its own")
 
 // Spec says what runs in a container.
 type Spec struct {
@@ -51,7 +55,7 @@ func (d *Docker) Run(ctx context.Context, spec Spec) (*Container, error) {
 	defer cancel()
 	c := &Container{docker: d, network: spec.Network, name: spec.Name}
 	request := testcontainers.ContainerRequest{
-		Image: spec.Image, Cmd: spec.Args, Env: spec.Env, Labels: d.labels(), Name: spec.Name + "-" + d.owner,
+		Image: spec.Image, Cmd: spec.Args, Env: spec.Env, Labels: d.labels(), Name: spec.Name + "-" + d.owner.id(),
 		ConfigModifier: func(cfg *container.Config) { cfg.User = spec.User },
 		HostConfigModifier: func(cfg *container.HostConfig) {
 			cfg.Binds = spec.Binds
@@ -122,9 +126,12 @@ func (c *Container) Resume(ctx context.Context) error {
 	})
 }
 
-// Cut takes the container off its network: what is sent to it is lost, and so is what it sends.
+// Cut takes the container off its network: what is sent to it is lost, and so is what it sends. There has to be one.
 func (c *Container) Cut(ctx context.Context) error {
 	return c.step(ctx, "cutting off", func(ctx context.Context) error {
+		if c.network == nil {
+			return errNoNetwork
+		}
 		_, err := c.docker.client.NetworkDisconnect(ctx, c.network.id, client.NetworkDisconnectOptions{Container: c.id, Force: true})
 		return err
 	})
@@ -133,6 +140,9 @@ func (c *Container) Cut(ctx context.Context) error {
 // Join puts the container back onto its network, at the same address.
 func (c *Container) Join(ctx context.Context) error {
 	return c.step(ctx, "joining", func(ctx context.Context) error {
+		if c.network == nil {
+			return errNoNetwork
+		}
 		_, err := c.docker.client.NetworkConnect(ctx, c.network.id, client.NetworkConnectOptions{
 			Container:      c.id,
 			EndpointConfig: &network.EndpointSettings{IPAMConfig: &network.EndpointIPAMConfig{IPv4Address: c.Addr}},

@@ -19,7 +19,12 @@ import (
 // open connects to Docker. Where there is none the test is skipped, but not in CI.
 func open(t *testing.T) *containers.Docker {
 	t.Helper()
-	d, err := containers.Open(t.Context())
+	return opened(t, containers.Open)
+}
+
+func opened(t *testing.T, by func(context.Context) (*containers.Docker, error)) *containers.Docker {
+	t.Helper()
+	d, err := by(t.Context())
 	if errors.Is(err, containers.ErrNoDaemon) && os.Getenv("CI") == "" {
 		t.Skip(err)
 	}
@@ -144,24 +149,75 @@ func TestAnImageHoldsTheProgramAndWhatItLoadsAlone(t *testing.T) {
 }
 
 func TestWhatADeadRunLeftIsRemoved(t *testing.T) {
-	d := open(t)
+	d := opened(t, containers.OpenOther)
 	ref := build(t, d, "program", static(t))
-	left := exec.CommandContext(t.Context(), "true")
-	if err := left.Run(); err != nil {
-		t.Fatal(err)
-	}
-	abandoned, err := d.As(left.Process.Pid).Run(t.Context(), containers.Spec{Name: "abandoned", Image: ref})
+	abandoned, err := d.As(dead(t)).Run(t.Context(), containers.Spec{Name: "abandoned", Image: ref})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mine := run(t, d, containers.Spec{Name: "mine", Image: ref})
-	open(t)
+	opened(t, containers.OpenOther)
 	if _, err := abandoned.Files(t.Context()); err == nil {
 		t.Error("what was abandoned is still there")
 	}
 	if _, err := mine.Files(t.Context()); err != nil {
 		t.Errorf("what is in use was taken: %v", err)
 	}
+	if err := abandoned.Remove(t.Context()); err != nil {
+		t.Errorf("what is gone cannot be removed: %v", err)
+	}
+}
+
+func TestWhoHasEnded(t *testing.T) {
+	me, err := containers.OwnerOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := dead(t)
+	boot, space, start := me.Changed()
+	goneBoot, goneSpace, _ := gone.Changed()
+	for name, tc := range map[string]struct {
+		owner containers.Owner
+		want  bool
+	}{
+		"this process":                          {me, false},
+		"a process that is no more":             {gone, true},
+		"one whose id this process has now":     {start, true},
+		"one of another boot with this id":      {boot, false},
+		"one of other process ids with this id": {space, false},
+		"one of another boot":                   {goneBoot, false},
+		"one of other process ids":              {goneSpace, false},
+		"one that says nothing":                 {containers.Owner{}, false},
+	} {
+		if got := tc.owner.Ended(); got != tc.want {
+			t.Errorf("%s: ended: %v", name, got)
+		}
+	}
+}
+
+func TestTheNetworkOfThisMachineCannotBeLeft(t *testing.T) {
+	var c containers.Container
+	if c.Cut(t.Context()) == nil || c.Join(t.Context()) == nil {
+		t.Error("it was left")
+	}
+}
+
+// dead gives a process that has ended.
+func dead(t *testing.T) containers.Owner {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "cat") // waits for its input
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	o, err := containers.OwnerOf(cmd.Process.Pid)
+	if err := errors.Join(err, in.Close(), cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 // static builds a program that needs no library.

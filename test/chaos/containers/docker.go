@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"syscall"
 	"time"
 
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
 )
@@ -32,14 +32,22 @@ var ErrNoDaemon = errors.New("no Docker daemon answers; DOCKER_HOST says where o
 // Docker is a connection to the daemon. All methods may be called concurrently.
 type Docker struct {
 	client *client.Client
-	owner  string
+	owner  owner
+	// label is the name of the label that holds the owner.
+	label string
 }
 
 // Open connects to the daemon that DOCKER_HOST names, or to the usual one, and removes what test runs left behind that
 // have ended without Close. The error is ErrNoDaemon when there is none.
 //
 // The library's own cleaner is a container of an image that it fetches. Removing by label does the same without one.
-func Open(ctx context.Context) (*Docker, error) {
+func Open(ctx context.Context) (*Docker, error) { return open(ctx, ownerLabel) }
+
+func open(ctx context.Context, label string) (*Docker, error) {
+	me, err := ownerOf(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return nil, fmt.Errorf("disabling the library's cleaner: %w", err)
 	}
@@ -47,14 +55,14 @@ func Open(ctx context.Context) (*Docker, error) {
 	if err != nil {
 		return nil, errors.Join(ErrNoDaemon, err)
 	}
-	d := &Docker{client: c.Client, owner: strconv.Itoa(os.Getpid())}
+	d := &Docker{client: c.Client, owner: me, label: label}
 	pinging, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	// The first request also settles the version of the API that both sides speak.
 	if _, err := d.client.Ping(pinging, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
 		return nil, errors.Join(ErrNoDaemon, err, d.client.Close())
 	}
-	if err := d.remove(ctx, func(owner string) bool { return !alive(owner) }); err != nil {
+	if err := d.remove(ctx, ended); err != nil {
 		return nil, errors.Join(err, d.client.Close())
 	}
 	return d, nil
@@ -62,15 +70,15 @@ func Open(ctx context.Context) (*Docker, error) {
 
 // Close removes every container, network and image that was made, and ends the connection.
 func (d *Docker) Close() error {
-	err := d.remove(context.Background(), func(owner string) bool { return owner == d.owner })
+	err := d.remove(context.Background(), func(owner string) bool { return owner == d.owner.String() })
 	return errors.Join(err, d.client.Close())
 }
 
-func (d *Docker) labels() map[string]string { return map[string]string{ownerLabel: d.owner} }
+func (d *Docker) labels() map[string]string { return map[string]string{d.label: d.owner.String()} }
 
-// remove takes away what belongs to owners: containers first, since they use the rest.
+// remove takes away what belongs to owners: containers first, since they use the rest. Somebody else may be doing the same.
 func (d *Docker) remove(ctx context.Context, of func(owner string) bool) error {
-	filter := make(client.Filters).Add("label", ownerLabel)
+	filter := make(client.Filters).Add("label", d.label)
 	containers, err := d.client.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: filter})
 	if err != nil {
 		return fmt.Errorf("listing containers: %w", err)
@@ -85,17 +93,17 @@ func (d *Docker) remove(ctx context.Context, of func(owner string) bool) error {
 	}
 	var faults []error
 	for _, c := range containers.Items {
-		if of(c.Labels[ownerLabel]) {
+		if of(c.Labels[d.label]) {
 			faults = append(faults, d.removeContainer(ctx, c.ID))
 		}
 	}
 	for _, n := range networks.Items {
-		if of(n.Labels[ownerLabel]) {
+		if of(n.Labels[d.label]) {
 			faults = append(faults, d.removeNetwork(ctx, n.ID))
 		}
 	}
 	for _, i := range images.Items {
-		if of(i.Labels[ownerLabel]) {
+		if of(i.Labels[d.label]) {
 			faults = append(faults, d.removeImage(ctx, i.ID))
 		}
 	}
@@ -105,7 +113,16 @@ func (d *Docker) remove(ctx context.Context, of func(owner string) bool) error {
 func (d *Docker) removeContainer(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	if _, err := d.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+	_, err := d.client.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	if errdefs.IsConflict(err) { // its removal is under way
+		wait := d.client.ContainerWait(ctx, id, client.ContainerWaitOptions{Condition: container.WaitConditionRemoved})
+		select {
+		case <-wait.Result:
+			return nil
+		case err = <-wait.Error:
+		}
+	}
+	if err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("removing a container: %w", err)
 	}
 	return nil
@@ -114,7 +131,7 @@ func (d *Docker) removeContainer(ctx context.Context, id string) error {
 func (d *Docker) removeNetwork(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	if _, err := d.client.NetworkRemove(ctx, id, client.NetworkRemoveOptions{}); err != nil {
+	if _, err := d.client.NetworkRemove(ctx, id, client.NetworkRemoveOptions{}); err != nil && !errdefs.IsNotFound(err) {
 		return fmt.Errorf("removing a network: %w", err)
 	}
 	return nil
@@ -123,14 +140,9 @@ func (d *Docker) removeNetwork(ctx context.Context, id string) error {
 func (d *Docker) removeImage(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, removeTimeout)
 	defer cancel()
-	if _, err := d.client.ImageRemove(ctx, id, client.ImageRemoveOptions{Force: true}); err != nil {
+	_, err := d.client.ImageRemove(ctx, id, client.ImageRemoveOptions{Force: true})
+	if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
 		return fmt.Errorf("removing an image: %w", err)
 	}
 	return nil
-}
-
-// alive says whether a process runs. One that belongs to somebody else does.
-func alive(owner string) bool {
-	pid, err := strconv.Atoi(owner)
-	return err == nil && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

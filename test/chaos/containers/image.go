@@ -41,7 +41,7 @@ func (d *Docker) Build(ctx context.Context, image Image) (string, error) {
 	}
 	defer provider.Close()
 	built, err := provider.BuildImage(ctx, &testcontainers.ContainerRequest{FromDockerfile: testcontainers.FromDockerfile{
-		ContextArchive: bytes.NewReader(archive), Repo: "glidepath-test/" + image.Name, Tag: d.owner, KeepImage: true,
+		ContextArchive: bytes.NewReader(archive), Repo: "glidepath-test/" + image.Name, Tag: d.owner.id(), KeepImage: true,
 		BuildOptionsModifier: func(o *client.ImageBuildOptions) { o.Labels, o.Version = d.labels(), "1" },
 	}})
 	if err != nil {

@@ -38,7 +38,7 @@ func (d *Docker) Network(ctx context.Context, name string) (*Network, error) {
 		if overlaps(subnet, taken) {
 			continue
 		}
-		full := name + "-" + d.owner
+		full := name + "-" + d.owner.id()
 		made, err := d.client.NetworkCreate(ctx, full, client.NetworkCreateOptions{
 			Driver: "bridge", Labels: d.labels(),
 			IPAM: &network.IPAM{Driver: "default", Config: []network.IPAMConfig{{Subnet: subnet, Gateway: subnet.Addr().Next()}}},
