@@ -34,14 +34,13 @@ type part struct {
 	path            string
 	// due says whether a call that began then may be allowed.
 	due func(began time.Time) bool
+	// always says that every call is due.
+	always bool
 	// refusals are the rules that may refuse it while no part of the gateway is away.
 	refusals []string
 	// right says what is wrong with the body of a 200.
 	right func(body []byte) error
 }
-
-func always(time.Time) bool { return true }
-func never(time.Time) bool  { return false }
 
 // newCast gives the parts that are played throughout. Each is due by what the sample fleet grants, or is not.
 func newCast(t *testing.T) []*part {
@@ -56,11 +55,11 @@ func newCast(t *testing.T) []*part {
 	}
 	const forbidden, unknown = "GP-AUTHZ-001", "GP-AUTH-002"
 	cast := []*part{
-		{name: "a reader reads an app", user: "reader", op: "listLive", app: app, due: always, right: onlyFrom(namespace)},
-		{name: "a reader reads the fleet", user: "reader", op: "listLiveRuns", due: always},
-		{name: "a reader of one app reads it", user: "app-reader", op: "listLive", app: app, due: always, right: onlyFrom(namespace)},
-		{name: "a stranger asks who they are", user: "stranger", op: "whoami", due: always, right: isUser(users["stranger"])},
-		{name: "an operator writes", user: "operator", op: "cancelPipelineRun", app: app, due: always},
+		{name: "a reader reads an app", user: "reader", op: "listLive", app: app, always: true, right: onlyFrom(namespace)},
+		{name: "a reader reads the fleet", user: "reader", op: "listLiveRuns", always: true},
+		{name: "a reader of one app reads it", user: "app-reader", op: "listLive", app: app, always: true, right: onlyFrom(namespace)},
+		{name: "a stranger asks who they are", user: "stranger", op: "whoami", always: true, right: isUser(users["stranger"])},
+		{name: "an operator writes", user: "operator", op: "cancelPipelineRun", app: app, always: true},
 		{name: "a reader of one app reads another", user: "app-reader", op: "listLive", app: otherApp, refusals: []string{forbidden}},
 		{name: "a reader of one app reads the fleet", user: "app-reader", op: "listLiveRuns", refusals: []string{forbidden}},
 		{name: "a stranger reads", user: "stranger", op: "listLive", app: app, refusals: []string{forbidden}},
@@ -73,9 +72,7 @@ func newCast(t *testing.T) []*part {
 		if p.user != "" {
 			p.token, p.user = tokens[p.user], users[p.user]
 		}
-		if p.due == nil {
-			p.due = never
-		}
+		p.due = func(time.Time) bool { return p.always }
 		p.complete()
 	}
 	return cast

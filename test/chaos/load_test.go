@@ -37,11 +37,13 @@ type phase struct {
 	rules []string
 	// dark is the edge whose Envoy is gone, so that its calls may fail in any way; -1 for none.
 	dark int
-	seen map[seen]int
+	// shows is where the absence of a part may show.
+	shows where
+	seen  map[seen]int
 }
 
-// seen is what came of calls at an edge: served, refused, broken, or the rule of a part that is away; of all calls, and
-// after its name of one part.
+// seen is what came of calls at an edge: served, refused, broken, or the rule of a part that is away, and what is counted
+// besides; of all calls, and after its name of one part.
 type seen struct {
 	edge int
 	what string
@@ -140,10 +142,14 @@ func (l *load) enter(p *phase) *phase {
 
 // then begins a phase in which what is excused now still is.
 func (l *load) then(name string) *phase {
+	now := l.now()
+	return l.enter(&phase{name: name, rules: now.rules, dark: now.dark, shows: now.shows})
+}
+
+func (l *load) now() *phase {
 	l.mu.Lock()
-	now := l.current
-	l.mu.Unlock()
-	return l.enter(&phase{name: name, rules: now.rules, dark: now.dark})
+	defer l.mu.Unlock()
+	return l.current
 }
 
 // count says how often something was seen of the calls that began in the phase, at one edge or, with -1, at all.
@@ -190,8 +196,7 @@ func (l *load) perform(edge int, p *part) *performance {
 	v.ended, v.status, v.err = time.Now(), status, err
 	v.excused = begun.dark == edge || l.current.dark == edge
 	what, fault := l.judge(v, begun, header, body)
-	begun.seen[seen{edge, what}]++
-	begun.seen[seen{edge, p.name + ": " + what}]++
+	l.tally(v, begun, what)
 	if fault != "" && len(l.faults) < maxFaults {
 		l.faults = append(l.faults, fmt.Sprintf("%s, edge %d, %s: %s (trace %s, began %s, took %s)",
 			begun.name, edge+1, p.name, fault, id, v.began.Format(time.RFC3339Nano), v.ended.Sub(v.began)))

@@ -11,6 +11,9 @@ import (
 	"hangar.io/glidepath/internal/standin/faultproxy"
 )
 
+// timeout is the rule of a backend that does not answer in time.
+const timeout = "GP-EDGE-504"
+
 // silence is an API server that cannot be reached: every request is lost.
 var silence = faultproxy.Fault{Delay: time.Hour}
 
@@ -34,18 +37,17 @@ func TestNoFaultOfAPartLetsAnybodyInOrLeavesAnybodyHanging(t *testing.T) {
 func edgeFaults(w *world) []fault {
 	e := w.gw.Edges[0]
 	return []fault{
-		{name: "the authz of an edge is killed", strike: kill(e.Authz), mend: restart(e.Authz), felt: firstEdge("GP-EDGE-503"), restarted: just(e.Authz)},
-		{name: "the authz of an edge stands still", strike: pause(e.Authz), mend: resume(e.Authz), felt: firstEdge("GP-EDGE-503")},
-		{name: "the xds of an edge is killed", strike: kill(e.XDS), mend: restart(e.XDS), felt: everywhere, restarted: just(e.XDS)},
-		{name: "the xds of an edge stands still", strike: pause(e.XDS), mend: resume(e.XDS), felt: everywhere},
-		{name: "an Envoy is killed", strike: kill(e.Envoy.Process), mend: restart(e.Envoy.Process), felt: firstEdge(broken), dark: 1, restarted: just(e.Envoy.Process)},
-		{name: "an Envoy stands still", strike: pause(e.Envoy.Process), mend: resume(e.Envoy.Process), felt: secondEdge},
+		{name: "the authz of an edge is killed", strike: kill(e.Authz), mend: restart(e.Authz), shows: firstOnly, felt: firstEdge("GP-EDGE-503"), restarted: just(e.Authz)},
+		{name: "the authz of an edge stands still", strike: pause(e.Authz), mend: resume(e.Authz), shows: firstOnly, felt: firstEdge("GP-EDGE-503")},
+		{name: "the xds of an edge is killed", strike: kill(e.XDS), mend: restart(e.XDS), felt: unnoticed, restarted: just(e.XDS)},
+		{name: "the xds of an edge stands still", strike: pause(e.XDS), mend: resume(e.XDS), felt: unnoticed},
+		{name: "an Envoy is killed", strike: kill(e.Envoy.Process), mend: restart(e.Envoy.Process), shows: firstOnly, felt: firstEdge(broken), dark: 1, restarted: just(e.Envoy.Process)},
+		{name: "an Envoy stands still", strike: pause(e.Envoy.Process), mend: resume(e.Envoy.Process), shows: firstOnly, felt: unnoticed},
 	}
 }
 
 // backendFaults happen to replicas of livehub.
 func backendFaults(w *world) []fault {
-	const timeout = "GP-EDGE-504"
 	var all, first []*process.Process
 	for _, l := range w.gw.Livehubs {
 		all = append(all, l.Process)
@@ -53,10 +55,10 @@ func backendFaults(w *world) []fault {
 	first = all[:1]
 	one := w.gw.Livehubs[1]
 	return []fault{
-		{name: "a replica is killed", strike: kill(first...), mend: restart(first...), felt: everywhere, restarted: first},
-		{name: "all replicas are killed", strike: kill(all...), mend: restart(all...), felt: allEdges("GP-EDGE-503"), restarted: all},
+		{name: "a replica is killed", strike: kill(first...), mend: restart(first...), felt: unnoticed, restarted: first},
+		{name: "all replicas are killed", strike: kill(all...), mend: restart(all...), shows: anywhere, felt: allEdges("GP-EDGE-503"), restarted: all},
 		{name: "a replica stands still", strike: pause(all[2]), mend: resume(all[2]), felt: somebody(timeout), rules: []string{timeout}},
-		{name: "all replicas stand still", strike: pause(all...), mend: resume(all...), felt: allEdges(timeout), rules: []string{timeout}},
+		{name: "all replicas stand still", strike: pause(all...), mend: resume(all...), shows: anywhere, felt: allEdges(timeout), rules: []string{timeout}},
 		{
 			name: "a replica is cut off from the edges", felt: somebody(timeout), rules: []string{timeout},
 			strike: func(context.Context) error { one.Relay.Cut(); return nil },
@@ -87,7 +89,7 @@ func contentFaults(n *node) []fault {
 			strike: func(ctx context.Context) error { return forget(ctx, n) },
 			mend:   func(ctx context.Context) error { return forget(ctx, n) },
 			felt: func(ctx context.Context, w *world, p *phase) error {
-				return errors.Join(forget(ctx, n), everywhere(ctx, w, p))
+				return errors.Join(forget(ctx, n), unnoticed(ctx, w, p))
 			},
 		},
 	}
@@ -103,13 +105,13 @@ func clusterFaults(w *world) []fault {
 	api, etcd := apiServer.Process, apiServer.Etcd.Process
 	return []fault{
 		{
-			name: "the API server cannot be reached", felt: forgotten,
+			name: "the API server cannot be reached", shows: anywhere, felt: forgotten,
 			strike: func(context.Context) error { w.gw.Faults.Set(silence); return nil },
 			mend:   func(context.Context) error { w.gw.Faults.Clear(); return w.reconnect() },
 		},
-		{name: "the API server stands still", strike: pause(api), mend: resume(api), felt: allEdges(sourceFailed), deaf: true},
+		{name: "the API server stands still", strike: pause(api), mend: resume(api), shows: anywhere, felt: allEdges(sourceFailed), deaf: true},
 		{
-			name: "the API server is killed", felt: allEdges(sourceFailed), deaf: true, restarted: just(api),
+			name: "the API server is killed", shows: anywhere, felt: allEdges(sourceFailed), deaf: true, restarted: just(api),
 			strike: kill(api),
 			// What is not ready is no endpoint of a cluster's API server: until it has read the rights, it refuses everybody.
 			mend: func(ctx context.Context) error {
@@ -117,8 +119,8 @@ func clusterFaults(w *world) []fault {
 				return errors.Join(api.Restart(ctx), w.gw.Faults.Up())
 			},
 		},
-		{name: "etcd stands still", strike: pause(etcd), mend: resume(etcd), felt: unstored, deaf: true},
-		{name: "etcd is killed", strike: kill(etcd), mend: restart(etcd), felt: unstored, deaf: true, restarted: just(etcd)},
+		{name: "etcd stands still", strike: pause(etcd), mend: resume(etcd), shows: anywhere, felt: unstored, deaf: true},
+		{name: "etcd is killed", strike: kill(etcd), mend: restart(etcd), shows: anywhere, felt: unstored, deaf: true, restarted: just(etcd)},
 	}
 }
 
@@ -155,8 +157,6 @@ func unstored(ctx context.Context, w *world, p *phase) error {
 	}
 	return nil
 }
-
-func secondEdge(_ context.Context, w *world, p *phase) error { return seenAt(w, p, 1, served) }
 
 func just(p *process.Process) []*process.Process { return []*process.Process{p} }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// recovers waits until the load is served and refused at every edge as if nothing had been, and Redis is shared.
-func (w *world) recovers(t *testing.T) {
+// recovers waits until the load is served and refused at every edge as if nothing had been, and Redis is shared. It gives the
+// phase of it.
+func (w *world) recovers(t *testing.T) *phase {
 	t.Helper()
 	after := w.load.then("recovering")
 	eventually(t, "the edges serve and refuse as before", func() error {
@@ -32,6 +33,7 @@ func (w *world) recovers(t *testing.T) {
 		}
 		return nil
 	})
+	return after
 }
 
 // rehearse makes every call of the cast once at every edge and wants what is due.
@@ -88,7 +90,7 @@ func withoutRedis(ctx context.Context, w *world, p *phase) error {
 			return err
 		}
 	}
-	return everywhere(ctx, w, p)
+	return unnoticed(ctx, w, p)
 }
 
 func scrape(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {

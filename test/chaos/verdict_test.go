@@ -9,11 +9,8 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// away are the rules that any call may get while a machine is slow: a review, or a decision, that took too long. What they
-// say is true then, and none of them is an allow.
-var away = []string{"GP-API-502", "GP-EDGE-503"}
-
-// judge says what was seen of a call, and what is wrong with it, if anything. It is called with the lock held.
+// judge says what was seen of a call, and what is wrong with it, if anything. A part that is away is
+// never wrong of one call: how many may say so is for the phase. It is called with the lock held.
 func (l *load) judge(v *performance, begun *phase, header http.Header, body []byte) (what, fault string) {
 	switch took := v.ended.Sub(v.began); {
 	case took > hung:

@@ -109,6 +109,7 @@ func (w *world) settled(t *testing.T) {
 		}
 		return nil
 	})
+	w.quiet(t, w.load.now())
 	w.load.stop()
 	w.load.check(t)
 	for _, id := range w.writes.missing() {
@@ -144,9 +145,14 @@ func (w *world) onlyRestarted(t *testing.T, before map[string]int, restarted ...
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() error) {
 	t.Helper()
+	within(t, patience, what, so)
+}
+
+func within(t *testing.T, most time.Duration, what string, so func() error) {
+	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	end := time.Now().Add(patience)
+	end := time.Now().Add(most)
 	for err := so(); err != nil; err = so() {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain until %s: %v", what, err)

@@ -3,9 +3,11 @@ package edge
 import (
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/xds"
 )
 
 // rule: R387
@@ -66,6 +68,31 @@ func TestBackendsThatFail(t *testing.T) {
 		wantProblem(t, resp, problem.EdgeUnavailable)
 		gone.lineOf(t, resp).want(t, line{"status": 503.0, "rule": "GP-EDGE-503", "decision": "allow"})
 	})
+}
+
+// A dead replica is never busier than another one, so that it is drawn again for many a call that it failed.
+func TestADeadReplicaOfThreeFailsNoRead(t *testing.T) {
+	t.Parallel()
+	const calls = 1500
+	e := start(t, setup{options: func(o *xds.Options) {
+		first := strings.TrimPrefix(o.Backends, "livehub=")
+		dead := port(t) // nothing listens there
+		o.Backends = "livehub=" + strings.Join([]string{dead, first, startBackend(t).addr}, ",")
+	}})
+	failed := 0
+	for range calls { // in turns: when all replicas are idle, each is as likely to be drawn
+		resp := e.get(t, "/v1/apps/shop/live")
+		if resp.StatusCode != http.StatusOK {
+			failed++
+		}
+		_ = readAll(t, resp)
+	}
+	if failed > 0 {
+		t.Errorf("%d of %d reads failed", failed, calls)
+	}
+	if page := e.admin(t, "/stats?filter=^cluster.livehub.upstream_cx_connect_fail$"); page == "" || strings.HasSuffix(page, ": 0\n") {
+		t.Errorf("no call was sent to the dead one: %q", page)
+	}
 }
 
 func TestRetries(t *testing.T) {

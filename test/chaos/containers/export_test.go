@@ -6,7 +6,9 @@ import "context"
 func OpenOther(ctx context.Context) (*Docker, error) { return open(ctx, ownerLabel+"-of-leftovers") }
 
 // As has what is made belong to another process.
-func (d *Docker) As(o Owner) *Docker { return &Docker{client: d.client, owner: owner(o), label: d.label} }
+func (d *Docker) As(o Owner) *Docker {
+	return &Docker{client: d.client, owner: owner(o), label: d.label}
+}
 
 // Owner is a process that things belong to.
 type Owner owner
