@@ -197,6 +197,8 @@ func TestAuthzKilledUnderLoadAllowsNothingAndLeavesNothingHanging(t *testing.T) 
 		})
 	}
 	eventually(t, "load", func() bool { return served.Load() > 50 })
+	allowed := map[string]string{"op": "listLive", "tier": "T0", "code": "200", "decision": "allow"}
+	countedBefore := count(t, allowed)
 	authz.Kill()
 	eventually(t, "refusals while authz is away", func() bool { return unavailable.Load() > 20 })
 	a := get(t, "/v1/apps/gate-api/live", as("reader"))
@@ -206,6 +208,10 @@ func TestAuthzKilledUnderLoadAllowsNothingAndLeavesNothingHanging(t *testing.T) 
 	}
 	before := served.Load()
 	eventually(t, "calls are served again", func() bool { return served.Load() > before+50 })
+	// The counts are Envoy's: the authz that was started anew tells those from before too.
+	if n := count(t, allowed); countedBefore == 0 || n <= countedBefore {
+		t.Errorf("%v calls were counted before authz was killed, %v after", countedBefore, n)
+	}
 	cancel()
 	wg.Wait()
 	if allowedWrong.Load() != 0 || hung.Load() != 0 {
