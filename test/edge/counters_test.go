@@ -27,6 +27,7 @@ func (e *edge) leaveStream(t *testing.T, path string) {
 	_ = resp.Body.Close()
 }
 
+// rule: R420
 func TestCounters(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{planned: true})
@@ -40,6 +41,8 @@ func TestCounters(t *testing.T) {
 	e.backend.wantLeft(t)
 	e.leaveStream(t, "/v1/events?do=stream")
 	e.backend.wantLeft(t)
+	e.leaveStream(t, "/v1/apps/shop/live/stream?do=stream")
+	e.backend.wantLeft(t)
 	var page string
 	want := []string{
 		`envoy_glidepath_api_requests{op="listLiveRuns",tier="T0",code="200",decision="allow"} 2`,
@@ -49,6 +52,7 @@ func TestCounters(t *testing.T) {
 		`envoy_glidepath_api_requests{op="rerunPipelineRun",tier="T1",code="200",decision="allow"} 1`,
 		`envoy_glidepath_api_requests{op="listLive",tier="T0",code="0",decision="allow"} 1`,
 		`envoy_glidepath_api_requests{op="streamEvents",tier="T0",code="200",decision="allow"} 1`,
+		`envoy_glidepath_api_requests{op="streamLiveRuns",tier="T0",code="200",decision="allow"} 1`,
 		`envoy_glidepath_api_request_duration_count{op="listLiveRuns",tier="T0"} 3`,
 		`envoy_glidepath_api_request_duration_bucket{op="listLiveRuns",tier="T0",le="2500"} 3`,
 		`envoy_glidepath_api_request_duration_count{op="_unmatched",tier=""} 2`,
@@ -62,13 +66,14 @@ func TestCounters(t *testing.T) {
 		}
 		return true
 	})
-	for _, op := range []string{"listLive", "streamEvents"} {
+	for _, op := range []string{"listLive", "streamEvents", "streamLiveRuns"} {
 		if strings.Contains(page, `request_duration_count{op="`+op+`"`) {
 			t.Errorf("%s is in the histogram", op)
 		}
 	}
 }
 
+// rule: R421
 func TestCallsUnderWayAreCountedFromTheirBeginningToTheirEnd(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{planned: true})
@@ -79,7 +84,7 @@ func TestCallsUnderWayAreCountedFromTheirBeginningToTheirEnd(t *testing.T) {
 	}
 	leave := make(chan struct{})
 	var calls sync.WaitGroup
-	for _, path := range []string{"/v1/apps/shop/live?do=hang", "/v1/events?do=stream", "/v1/events?do=stream"} {
+	for _, path := range []string{"/v1/apps/shop/live?do=hang", "/v1/events?do=stream", "/v1/events?do=stream", "/v1/events?do=stream", "/v1/apps/shop/live/stream?do=stream"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.url+path, nil)
 		if err != nil {
@@ -94,11 +99,13 @@ func TestCallsUnderWayAreCountedFromTheirBeginningToTheirEnd(t *testing.T) {
 		})
 	}
 	shows("listLive", 1)
-	shows("streamEvents", 2)
+	shows("streamEvents", 3)
+	shows("streamLiveRuns", 1)
 	close(leave)
 	calls.Wait()
 	shows("listLive", 0)
 	shows("streamEvents", 0)
+	shows("streamLiveRuns", 0)
 	e.get(t, "/v1/nothing")
 	shows("_unmatched", 0)
 }
