@@ -29,26 +29,14 @@ func describe(span trace.Span, c *call, d *decision.Decision, verdict string) {
 	if !span.IsRecording() {
 		return
 	}
-	tier := ""
+	says := telemetry.Call{Op: c.extensions.text(opExtension), App: d.App, Decision: verdict, OnBehalfOf: d.OnBehalfOf}
 	if d.Operation != nil {
-		tier = string(d.Operation.Tier)
+		says.Tier = string(d.Operation.Tier)
 	}
-	caller := ""
 	if d.Caller != nil {
-		caller = d.Caller.Username
+		says.Caller = d.Caller.Username
 	}
-	var room [7]attribute.KeyValue // most checks are spans: one allocation for all of them
-	attrs := append(room[:0], attribute.String("rpc.system.name", "grpc"))
-	for _, a := range [...]attribute.KeyValue{
-		attribute.String("glidepath.op", c.extensions.text(opExtension)),
-		attribute.String("glidepath.tier", tier), attribute.String("glidepath.app", d.App), attribute.String("glidepath.decision", verdict),
-		attribute.String("glidepath.caller", caller), attribute.String("glidepath.on_behalf_of", d.OnBehalfOf),
-	} {
-		if a.Value.AsString() != "" {
-			attrs = append(attrs, a)
-		}
-	}
-	span.SetAttributes(attrs...)
+	span.SetAttributes(says.Attributes(attribute.String("rpc.system.name", "grpc"))...)
 }
 
 // incoming reads the metadata of a gRPC call as the headers of a trace.

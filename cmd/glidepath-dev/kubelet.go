@@ -2,15 +2,14 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"hangar.io/glidepath/internal/certs"
 	"hangar.io/glidepath/internal/simulator/pods"
 	"hangar.io/glidepath/internal/standin/kubelet"
 )
@@ -32,23 +31,19 @@ func (f kubeletFlags) start(ctx context.Context, cfg *rest.Config, seed uint64) 
 	if f.Certificate == "" {
 		return nil, func() {}, nil
 	}
-	certificate, err := tls.LoadX509KeyPair(f.Certificate, f.Key)
+	certificate, err := certs.ReadPair(f.Certificate, f.Key, time.Now())
 	if err != nil {
 		return nil, nil, fmt.Errorf("the kubelet's certificate: %w", err)
 	}
-	authorities, err := os.ReadFile(f.ClientCA)
+	authorities, err := certs.ReadPool(f.ClientCA)
 	if err != nil {
 		return nil, nil, fmt.Errorf("who signs for the API server: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(authorities) {
-		return nil, nil, fmt.Errorf("%s holds no certificate", f.ClientCA)
 	}
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, nil, fmt.Errorf("a client for pods: %w", err)
 	}
-	node, err := kubelet.Start(kubelet.Config{Addr: f.Listen, Certificate: certificate, ClientCAs: pool, Client: f.Client})
+	node, err := kubelet.Start(kubelet.Config{Addr: f.Listen, Certificate: *certificate, ClientCAs: authorities, Client: f.Client})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,28 +20,10 @@ import (
 // sentinel listens with TLS and answers whoever asks that the master is there.
 func sentinel(t *testing.T, config *tls.Config, master *url.URL) (addr string) {
 	t.Helper()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				defer c.Close()
-				answer(c, master)
-			})
-		}
+	return listenTLS(t, config, "127.0.0.1", func(c net.Conn) {
+		defer c.Close()
+		answer(c, master)
 	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		all.Wait()
-	})
-	return l.Addr().String()
 }
 
 func answer(c net.Conn, master *url.URL) {

@@ -58,6 +58,13 @@ func serverTLS(t *testing.T, ca *pki.Authority, server pki.Subject, clients tls.
 // address.
 func terminate(t *testing.T, config *tls.Config, host, to string) (addr string) {
 	t.Helper()
+	return listenTLS(t, config, host, func(front net.Conn) { pass(t.Context(), front, to) })
+}
+
+// listenTLS has every connection to a port of its own on host handled, until
+// the test ends.
+func listenTLS(t *testing.T, config *tls.Config, host string, handle func(net.Conn)) (addr string) {
+	t.Helper()
 	l, err := tls.Listen("tcp", net.JoinHostPort(host, "0"), config)
 	if err != nil {
 		t.Fatal(err)
@@ -65,11 +72,11 @@ func terminate(t *testing.T, config *tls.Config, host, to string) (addr string) 
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
-			front, err := l.Accept()
+			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			all.Go(func() { pass(t.Context(), front, to) })
+			all.Go(func() { handle(c) })
 		}
 	})
 	t.Cleanup(func() {

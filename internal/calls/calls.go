@@ -41,19 +41,9 @@ func attributes(r *http.Request) []attribute.KeyValue {
 	if !ok {
 		return nil
 	}
-	attrs := []attribute.KeyValue{attribute.String("glidepath.decision", "allow")}
-	for _, a := range []struct{ name, value string }{
-		{"glidepath.op", claims.Op},
-		{"glidepath.tier", claims.Tier},
-		{"glidepath.app", claims.App},
-		{"glidepath.caller", claims.Subject},
-		{"glidepath.on_behalf_of", claims.OnBehalfOf},
-	} {
-		if a.value != "" {
-			attrs = append(attrs, attribute.String(a.name, a.value))
-		}
-	}
-	return attrs
+	return telemetry.Call{
+		Op: claims.Op, Tier: claims.Tier, App: claims.App, Decision: "allow", Caller: claims.Subject, OnBehalfOf: claims.OnBehalfOf,
+	}.Attributes()
 }
 
 // ContractInfo gives the metric that names the contract that the process

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,5 +115,31 @@ func wantProblem(t *testing.T, resp *http.Response, rule problem.Rule) {
 	want := problem.New(rule, "").Body(resp.Header.Get("X-Glidepath-Trace-Id"))
 	if body != want {
 		t.Errorf("body %+v, want %+v", body, want)
+	}
+}
+
+// keepCalling makes one call after the other until stop is closed, counts them
+// where calls is not nil, and has the test fail with each that is not answered
+// 200.
+func (e *edge) keepCalling(t *testing.T, client *http.Client, stop <-chan struct{}, calls *atomic.Int64) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		resp, err := client.Get(e.url + "/v1/apps/shop/live")
+		if err != nil {
+			t.Errorf("a call failed: %v", err)
+			return
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("a call was answered %d, %v", resp.StatusCode, err)
+		}
+		if calls != nil {
+			calls.Add(1)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,25 +32,7 @@ func TestANewPolicyIsInForceWithoutAFailedCall(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		client := newClient(t)
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				resp, err := client.Get(e.url + "/v1/apps/shop/live")
-				if err != nil {
-					t.Errorf("a call failed: %v", err)
-					return
-				}
-				_, _ = io.Copy(io.Discard, resp.Body)
-				_ = resp.Body.Close()
-				if resp.StatusCode != http.StatusOK {
-					t.Errorf("a call was answered %d", resp.StatusCode)
-				}
-			}
-		})
+		wg.Go(func() { e.keepCalling(t, client, stop, nil) })
 	}
 	for range 5 {
 		for policy, want := range map[string]bool{shortTimeout: true, longTimeout: false} {

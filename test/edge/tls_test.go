@@ -210,26 +210,7 @@ func TestARenewedCertificateIsShownWithoutAFailedCall(t *testing.T) {
 		if i >= 2 {
 			client.Transport.(*http.Transport).DisableKeepAlives = true // a handshake a call
 		}
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				resp, err := client.Get(e.url + "/v1/apps/shop/live")
-				if err != nil {
-					t.Errorf("a call failed: %v", err)
-					return
-				}
-				_, err = io.Copy(io.Discard, resp.Body)
-				_ = resp.Body.Close()
-				if err != nil || resp.StatusCode != http.StatusOK {
-					t.Errorf("a call was answered %d, %v", resp.StatusCode, err)
-				}
-				calls.Add(1)
-			}
-		})
+		wg.Go(func() { e.keepCalling(t, client, stop, &calls) })
 	}
 	for _, name := range []string{"second", "third", "fourth"} {
 		if err := e.secret.Set(secretOf(t, e.ca, name)); err != nil {

@@ -127,6 +127,16 @@ func (e *fakeEnvoy) takeAll() {
 	e.subscribe(resourcev3.RouteType, "edge")
 }
 
+// connectAndRefuse is an Envoy that takes no clusters; when it returns, its
+// refusal was heard.
+func (s *serving) connectAndRefuse(t *testing.T) {
+	t.Helper()
+	e := s.connect(t)
+	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
+	e.refuse(e.receive())
+	e.subscribe(resourcev3.ListenerType)
+}
+
 func names(r *discoveryv3.DeltaDiscoveryResponse) []string {
 	var out []string
 	for _, one := range r.Resources {
@@ -263,10 +273,7 @@ func TestTheFirstSnapshotHasNoOtherToGoBackTo(t *testing.T) {
 	s := serve(t)
 	first := snapshot(t, time.Second)
 	s.publish(t, first)
-	e := s.connect(t)
-	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
-	e.refuse(e.receive())
-	e.subscribe(resourcev3.ListenerType) // still served
+	s.connectAndRefuse(t) // and what it did not refuse is still served
 	if _, err := s.store.Load(); err == nil {
 		t.Error("a refused snapshot was stored")
 	}
@@ -284,10 +291,7 @@ func TestAnotherSnapshotEndsTheRefusalOfTheFirst(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.publish(t, snapshot(t, time.Second))
-	e := s.connect(t)
-	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
-	e.refuse(e.receive())
-	e.subscribe(resourcev3.ListenerType)
+	s.connectAndRefuse(t)
 	s.wantStale(t, 1)
 	s.publish(t, snapshot(t, 2*time.Second))
 	s.wantStale(t, 0)
@@ -298,10 +302,7 @@ func TestAPolicyThatIsBadStaysStaleWhateverAnEnvoyTakes(t *testing.T) {
 	s := serve(t)
 	first := snapshot(t, time.Second)
 	s.publish(t, first)
-	e := s.connect(t)
-	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
-	e.refuse(e.receive())
-	e.subscribe(resourcev3.ListenerType)
+	s.connectAndRefuse(t)
 	s.KeepServing()
 	s.connect(t).takeAll()
 	s.wantStored(t, first.Version())
@@ -313,10 +314,7 @@ func TestAFileThatIsPutRightDoesNotHideARefusal(t *testing.T) {
 	s := serve(t)
 	first := snapshot(t, time.Second)
 	s.publish(t, first)
-	e := s.connect(t)
-	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
-	e.refuse(e.receive())
-	e.subscribe(resourcev3.ListenerType)
+	s.connectAndRefuse(t)
 	s.KeepServing()
 	s.publish(t, first) // nothing is sent anew, so no second refusal will come
 	s.wantStale(t, 1)
@@ -330,10 +328,7 @@ func TestOneEnvoyThatRefusesWhatAnotherTookIsSeen(t *testing.T) {
 	s.connect(t).takeAll()
 	s.wantStored(t, first.Version())
 	s.wantStale(t, 0)
-	e := s.connect(t)
-	e.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.ClusterType})
-	e.refuse(e.receive())
-	e.subscribe(resourcev3.ListenerType)
+	s.connectAndRefuse(t)
 	s.wantStale(t, 1)
 	s.publish(t, snapshot(t, 2*time.Second))
 	s.wantStale(t, 0)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/xds/model"
 )
 
@@ -77,16 +78,16 @@ func spanTags() []*tagsv3.CustomTag {
 	route := &metadatav3.MetadataKind{Kind: &metadatav3.MetadataKind_Route_{Route: &metadatav3.MetadataKind_Route{}}}
 	call := &metadatav3.MetadataKind{Kind: &metadatav3.MetadataKind_Request_{Request: &metadatav3.MetadataKind_Request{}}}
 	return []*tagsv3.CustomTag{
-		spanTag("glidepath.op", route, metadataName+":"+keyOp, unmatchedName),
-		spanTag("glidepath.tier", route, metadataName+":"+keyTier, ""),
-		spanTag("glidepath.app", call, filterExtAuthz+":app", ""),
-		spanTag("glidepath.decision", call, filterExtAuthz+":decision", decisionDeny),
-		spanTag("glidepath.caller", call, filterExtAuthz+":caller", ""),
-		spanTag("glidepath.on_behalf_of", call, filterExtAuthz+":onBehalfOf", ""),
+		spanTag(telemetry.AttributeOp, route, metadataName+":"+keyOp, unmatchedName),
+		spanTag(telemetry.AttributeTier, route, metadataName+":"+keyTier, ""),
+		spanTag(telemetry.AttributeApp, call, filterExtAuthz+":app", ""),
+		spanTag(telemetry.AttributeDecision, call, filterExtAuthz+":decision", decisionDeny),
+		spanTag(telemetry.AttributeCaller, call, filterExtAuthz+":caller", ""),
+		spanTag(telemetry.AttributeOnBehalfOf, call, filterExtAuthz+":onBehalfOf", ""),
 		// What a call failed with is recorded here, as Envoy's spans have no
 		// events. Envoy marks the span of a 5xx by itself, and no other.
-		formattedTag("glidepath.rule", first(authzField("rule"), auditValue(keyAudit, "rule"))),
-		formattedTag("glidepath.error", first(authzField("error"), auditValue(keyAudit, "error"))),
+		formattedTag(telemetry.AttributeRule, first(authzField("rule"), auditValue(keyAudit, "rule"))),
+		formattedTag(telemetry.AttributeError, first(authzField("error"), auditValue(keyAudit, "error"))),
 	}
 }
 

@@ -9,14 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 const (
@@ -30,8 +29,7 @@ const (
 type Receiver struct {
 	URL string // http://host:port, as an exporter is given it
 
-	server *http.Server
-	served chan struct{}
+	*loopback.Server // its Addr is host:port
 
 	mu      sync.Mutex
 	spans   []Span
@@ -43,23 +41,13 @@ type Receiver struct {
 
 // Start listens on a port of its own on loopback until Stop.
 func Start() (*Receiver, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	r := &Receiver{changed: make(chan struct{})}
+	var err error
+	if r.Server, err = loopback.Serve(r); err != nil {
 		return nil, fmt.Errorf("starting the OTLP receiver: %w", err)
 	}
-	r := &Receiver{URL: "http://" + listener.Addr().String(), served: make(chan struct{}), changed: make(chan struct{})}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	go func() {
-		defer close(r.served)
-		_ = r.server.Serve(listener) // ends with Stop, and says no more than that
-	}()
+	r.URL = "http://" + r.Addr
 	return r, nil
-}
-
-// Stop closes the listener and all connections.
-func (r *Receiver) Stop() {
-	_ = r.server.Close()
-	<-r.served
 }
 
 // Fail has every export answered with this status from now on; 0 takes them

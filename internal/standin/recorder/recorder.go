@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"sync"
-	"time"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 const (
@@ -29,10 +28,7 @@ type Request struct {
 
 // Recorder is a running backend. All methods may be called concurrently.
 type Recorder struct {
-	Addr string // host:port
-
-	server *http.Server
-	served chan struct{}
+	*loopback.Server // its Addr is host:port
 
 	mu       sync.Mutex
 	requests []Request
@@ -42,23 +38,12 @@ type Recorder struct {
 
 // Start listens on a port of its own on loopback until Stop.
 func Start() (*Recorder, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	r := &Recorder{arrived: make(chan struct{})}
+	var err error
+	if r.Server, err = loopback.Serve(r); err != nil {
 		return nil, fmt.Errorf("starting the recorder: %w", err)
 	}
-	r := &Recorder{Addr: listener.Addr().String(), served: make(chan struct{}), arrived: make(chan struct{})}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	go func() {
-		defer close(r.served)
-		_ = r.server.Serve(listener) // ends with Stop, and says no more than that
-	}()
 	return r, nil
-}
-
-// Stop closes the listener and all connections.
-func (r *Recorder) Stop() {
-	_ = r.server.Close()
-	<-r.served
 }
 
 // Answer has a handler answer from now on; nil is the usual answer. The request was remembered before, its body is read.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 // Config says what the proxy does. The zero value opens every tunnel for everybody, to where it is asked to.
@@ -28,8 +30,7 @@ type Proxy struct {
 	Addr string // host:port
 
 	cfg    Config
-	server *http.Server
-	done   chan struct{}
+	server *loopback.Server
 	open   sync.WaitGroup // tunnels
 
 	mu      sync.Mutex
@@ -39,23 +40,18 @@ type Proxy struct {
 
 // Start opens the proxy on loopback.
 func Start(cfg Config) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	p := &Proxy{cfg: cfg}
+	var err error
+	if p.server, err = loopback.Serve(p); err != nil {
 		return nil, fmt.Errorf("starting the proxy: %w", err)
 	}
-	p := &Proxy{Addr: l.Addr().String(), cfg: cfg, done: make(chan struct{})}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		defer close(p.done)
-		_ = p.server.Serve(l) // ends with Stop
-	}()
+	p.Addr = p.server.Addr
 	return p, nil
 }
 
 // Stop ends the proxy and every tunnel.
 func (p *Proxy) Stop() {
-	_ = p.server.Close()
-	<-p.done
+	p.server.Stop()
 	p.mu.Lock()
 	for _, c := range p.conns {
 		_ = c.Close()
