@@ -36,21 +36,21 @@ type Tokens struct {
 	slots     *Slots
 	metrics   *Metrics
 	audiences []string
-	keys      *keyer
+	keys      *token.Keyer
 
-	accepted *ttl.Cache[tokenKey, *authn.Caller]
-	refused  *ttl.Cache[tokenKey, *problem.Error]
-	group    *ttl.Group[tokenKey, *authn.Caller]
+	accepted *ttl.Cache[token.Key, *authn.Caller]
+	refused  *ttl.Cache[token.Key, *problem.Error]
+	group    *ttl.Group[token.Key, *authn.Caller]
 }
 
 // NewTokens gives an authenticator that asks api. A token must be for one of
 // the audiences; without any, for the API server's own. Close it when done.
 func NewTokens(api API, s *Slots, m *Metrics, audiences []string) (*Tokens, error) {
-	accepted, err := ttl.NewCache[tokenKey, *authn.Caller](acceptedSize)
+	accepted, err := ttl.NewCache[token.Key, *authn.Caller](acceptedSize)
 	if err != nil {
 		return nil, err
 	}
-	refused, err := ttl.NewCache[tokenKey, *problem.Error](refusedSize)
+	refused, err := ttl.NewCache[token.Key, *problem.Error](refusedSize)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func NewTokens(api API, s *Slots, m *Metrics, audiences []string) (*Tokens, erro
 		return nil, err
 	}
 	return &Tokens{
-		api: api, slots: s, metrics: m, audiences: slices.Clone(audiences), keys: newKeyer(),
+		api: api, slots: s, metrics: m, audiences: slices.Clone(audiences), keys: token.NewKeyer(),
 		accepted: accepted, refused: refused,
-		group: ttl.NewGroup[tokenKey, *authn.Caller](FillTimeout),
+		group: ttl.NewGroup[token.Key, *authn.Caller](FillTimeout),
 	}, nil
 }
 
@@ -69,7 +69,7 @@ func (t *Tokens) Close() { t.group.Close() }
 
 // Authenticate says whose token tok is.
 func (t *Tokens) Authenticate(ctx context.Context, tok token.Token, p authn.Purpose) (*authn.Caller, error) {
-	key := t.keys.key(tok)
+	key := t.keys.Key(tok)
 	if p != authn.ForRead {
 		t.metrics.tokens.bypass.Inc()
 		c, err := t.ask(ctx, key, tok, p)
@@ -100,7 +100,7 @@ func (t *Tokens) Authenticate(ctx context.Context, tok token.Token, p authn.Purp
 }
 
 // fill asks for a read and remembers the verdict from the moment of asking.
-func (t *Tokens) fill(ctx context.Context, key tokenKey, tok token.Token) (*authn.Caller, error) {
+func (t *Tokens) fill(ctx context.Context, key token.Key, tok token.Token) (*authn.Caller, error) {
 	start := time.Now()
 	if c, ok := t.accepted.Get(key, start); ok {
 		return c, nil // another fill ended between the look-up and this one
@@ -121,7 +121,7 @@ func (t *Tokens) fill(ctx context.Context, key tokenKey, tok token.Token) (*auth
 }
 
 // ask makes one TokenReview. A refusal ends what was remembered of the token.
-func (t *Tokens) ask(ctx context.Context, key tokenKey, tok token.Token, p authn.Purpose) (*authn.Caller, error) {
+func (t *Tokens) ask(ctx context.Context, key token.Key, tok token.Token, p authn.Purpose) (*authn.Caller, error) {
 	class := t.class(key, p)
 	if err := t.slots.take(ctx, class); err != nil {
 		return nil, unanswered("the token could not be reviewed", err)
@@ -148,7 +148,7 @@ func (t *Tokens) ask(ctx context.Context, key tokenKey, tok token.Token, p authn
 
 // class ranks a question. That a token was accepted before says nothing about
 // now, but whoever floods the gateway has few such tokens.
-func (t *Tokens) class(key tokenKey, p authn.Purpose) class {
+func (t *Tokens) class(key token.Key, p authn.Purpose) class {
 	known := t.accepted.Known(key)
 	switch {
 	case known && p == authn.ForRead:

@@ -1,4 +1,4 @@
-package review
+package token
 
 import (
 	"crypto/hmac"
@@ -6,16 +6,15 @@ import (
 	"crypto/sha256"
 	"hash"
 	"sync"
-
-	"hangar.io/glidepath/authz/token"
 )
 
-// tokenKey stands for a token in memory.
-type tokenKey [sha256.Size]byte
+// Key stands for a token in memory.
+type Key [sha256.Size]byte
 
-// keyer makes the keys of tokens with a secret of this process: what lies in
-// the caches can be neither used as a token nor compared with guesses.
-type keyer struct {
+// Keyer makes the keys of tokens with a secret of its own: what lies in caches
+// can be neither used as a token nor compared with guesses. It is safe for
+// concurrent use.
+type Keyer struct {
 	macs sync.Pool
 }
 
@@ -25,22 +24,24 @@ type mac struct {
 	in, out []byte
 }
 
-func newKeyer() *keyer {
+// NewKeyer gives a Keyer whose keys no other one makes.
+func NewKeyer() *Keyer {
 	secret := make([]byte, sha256.Size)
 	rand.Read(secret) // never fails: it ends the process instead
-	k := new(keyer)
+	k := new(Keyer)
 	k.macs.New = func() any { return &mac{Hash: hmac.New(sha256.New, secret)} }
 	return k
 }
 
-func (k *keyer) key(t token.Token) tokenKey {
+// Key gives the key of a token.
+func (k *Keyer) Key(t Token) Key {
 	m := k.macs.Get().(*mac) // the pool holds nothing else
 	m.Reset()
 	m.in = append(m.in[:0], t.Secret()...)
 	m.Write(m.in)
 	clear(m.in)
 	m.out = m.Sum(m.out[:0])
-	key := tokenKey(m.out)
+	key := Key(m.out)
 	k.macs.Put(m)
 	return key
 }
