@@ -1,11 +1,7 @@
 package authz
 
 import (
-	"crypto/rand"
-	"fmt"
-	"time"
-
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/authz/self"
 	"hangar.io/glidepath/internal/identity"
@@ -13,14 +9,13 @@ import (
 
 // keys are the two halves of identities in this process.
 type keys struct {
-	signer   *identity.Signer
+	signer   *identity.RotatingSigner
 	verifier *identity.Verifier
 }
 
-// loadKeys reads both and tries them on each other: a signer whose public key
-// nobody has would have every call that it allows refused by its backend.
+// loadKeys reads both.
 func loadKeys(c Config) (*keys, error) {
-	signer, err := identity.LoadSigner(c.IdentityKey)
+	signer, err := identity.NewRotatingSigner(identity.RotatingConfig{PrivateKey: c.IdentityKey, KeysDir: c.IdentityKeysDir})
 	if err != nil {
 		return nil, err
 	}
@@ -28,18 +23,17 @@ func loadKeys(c Config) (*keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	issued, expires := identity.Times(time.Now(), time.Second)
-	trial, err := signer.Sign(identity.Claims{
-		RegisteredClaims: jwt.RegisteredClaims{
-			Subject: "trial", Audience: jwt.ClaimStrings{self.Backend}, ID: rand.Text(), IssuedAt: issued, ExpiresAt: expires,
-		},
-		Op: "trial", Tier: "T0",
-	})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := verifier.Verify(trial); err != nil {
-		return nil, fmt.Errorf("%s does not hold the public key of %s: %w", c.IdentityKeysDir, c.IdentityKey, err)
-	}
 	return &keys{signer: signer, verifier: verifier}, nil
+}
+
+func (k *keys) register(reg prometheus.Registerer) {
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "glidepath_authz_identity_key_pending",
+		Help: "1 while the file of the identity key holds another key than the one that signs, or none.",
+	}, func() float64 {
+		if k.signer.Pending() {
+			return 1
+		}
+		return 0
+	}))
 }

@@ -46,6 +46,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	reg := telemetry.NewRegistry()
 	reg.MustRegister(calls.ContractInfo())
+	keys.register(reg)
 	tracing, err := telemetry.NewTracing(ctx, telemetry.Options{TraceConfig: c.TraceConfig, Service: "glidepath-authz", Metrics: reg})
 	if err != nil {
 		return err
@@ -63,15 +64,14 @@ func Run(ctx context.Context, c Config) error {
 	defer reviews.close()
 	limits := bucket.New(bucket.Config{})
 	limits.MustRegister(reg)
-	decider := decision.New(decision.Config{
-		Authenticator: authn.ByIssuer{Default: reviews.tokens},
-		Access:        reviews.access,
-		Namespaces:    index,
-		Delegates:     c.Delegates,
-	})
 	checks, err := extauthz.NewServer(extauthz.Config{
 		Operations: operations,
-		Decider:    decider,
+		Decider: decision.New(decision.Config{
+			Authenticator: authn.ByIssuer{Default: reviews.tokens},
+			Access:        reviews.access,
+			Namespaces:    index,
+			Delegates:     c.Delegates,
+		}),
 		Signer:  keys.signer,
 		Limits:  limits,
 		Metrics: extauthz.NewMetrics(reg),
@@ -97,8 +97,9 @@ func Run(ctx context.Context, c Config) error {
 	return lifecycle.Run(ctx,
 		lifecycle.Loop(index.Run),
 		lifecycle.Loop(keys.verifier.Run),
+		lifecycle.Loop(keys.signer.Run),
 		checks.Serve(l.checks, index.Synced()),
-		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), decider.Capabilities(operations), tracing)),
+		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), tracing)),
 		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(reg)),
 		lifecycle.Serve(l.probes, probes),
 	)

@@ -45,12 +45,11 @@ type Decider struct {
 	access     Access
 	namespaces Namespaces
 	delegates  map[string]bool
-	batch      chan struct{} // a place for each review of a batch under way
 }
 
 // New gives a Decider.
 func New(c Config) *Decider {
-	d := &Decider{authn: c.Authenticator, access: c.Access, namespaces: c.Namespaces, delegates: map[string]bool{}, batch: make(chan struct{}, batchReviews)}
+	d := &Decider{authn: c.Authenticator, access: c.Access, namespaces: c.Namespaces, delegates: map[string]bool{}}
 	for _, name := range c.Delegates {
 		d.delegates[name] = true
 	}

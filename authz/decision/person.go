@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"hangar.io/glidepath/authz/authn"
-	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -20,7 +19,10 @@ func person(r Request, delegate bool) (string, error) {
 	name, times := r.Headers.Get(OnBehalfOfHeader)
 	switch {
 	case name == "" && times <= 1:
-		return "", unnamed(r.Operation, delegate)
+		if delegate && r.Operation.Purpose == authn.ForWrite {
+			return "", problem.New(problem.AuthPersonMissing, "")
+		}
+		return "", nil
 	case !delegate:
 		return "", problem.New(problem.AuthNotDelegate, "")
 	case times > 1 || strings.Contains(name, ","):
@@ -32,14 +34,6 @@ func person(r Request, delegate bool) (string, error) {
 			WithHint("a name has at most 256 printable ASCII characters and no spaces around it")
 	}
 	return name, nil
-}
-
-// unnamed judges a call that names nobody.
-func unnamed(op *operation.Operation, delegate bool) error {
-	if delegate && op.Purpose == authn.ForWrite {
-		return problem.New(problem.AuthPersonMissing, "")
-	}
-	return nil
 }
 
 func isPrintable(s string) bool {

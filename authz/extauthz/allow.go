@@ -43,9 +43,11 @@ const whoami = "whoami"
 // only authz may read.
 var removed = []string{token.DirectHeader, token.ProxyHeader, decision.OnBehalfOfHeader, "cookie"}
 
-// Signer signs identities; identity.Signer is one.
+// Signer signs identities; identity.RotatingSigner is one.
 type Signer interface {
 	Sign(identity.Claims) (string, error)
+	// KeyID names the key that Sign uses now.
+	KeyID() string
 }
 
 // issuer makes the answers to allowed calls. It is safe for concurrent use.
@@ -59,6 +61,8 @@ type issuer struct {
 // readKey holds all that makes two identities of reads different. Tier and
 // backend follow from the operation.
 type readKey struct {
+	// key signed it: what a removed key signed ends with its use.
+	key                                                    string
 	op, app, namespace, namespaceUID, username, onBehalfOf string
 	// who is set for whoami, whose identity holds the caller in full.
 	who authn.Digest
@@ -82,7 +86,8 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (answer, error)
 		return i.answer(d, c)
 	}
 	key := readKey{
-		op: d.Operation.ID, app: d.App, namespace: d.Namespace.Name, namespaceUID: d.Namespace.UID,
+		key: i.signer.KeyID(),
+		op:  d.Operation.ID, app: d.App, namespace: d.Namespace.Name, namespaceUID: d.Namespace.UID,
 		username: d.Caller.Username, onBehalfOf: d.OnBehalfOf,
 	}
 	if key.op == whoami {
@@ -93,7 +98,9 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (answer, error)
 	}
 	c := claims(d, now, readLife)
 	if key.op == whoami {
-		c.Who, c.App = who(d), ""
+		c.Who = &identity.Who{
+			Groups: d.Caller.Groups, Kind: string(d.Caller.Kind), Delegate: d.Delegate, Audiences: d.Caller.Audiences,
+		}
 	}
 	a, err := i.answer(d, c)
 	if err != nil {
@@ -103,18 +110,6 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (answer, error)
 		i.reads.Put(key, a, now.Add(readLife/2))
 	}
 	return a, nil
-}
-
-// who is what whoami needs to know of its caller. The whole of it is signed, so
-// that what reviews a caller's rights holds nothing between two processes' calls.
-func who(d *decision.Decision) *identity.Who {
-	w := &identity.Who{
-		Groups: d.Caller.Groups, Kind: string(d.Caller.Kind), Delegate: d.Delegate, Audiences: d.Caller.Audiences,
-	}
-	if d.App != "" {
-		w.App, w.UID, w.Extra = d.App, d.Caller.UID, d.Caller.Extra
-	}
-	return w
 }
 
 func claims(d *decision.Decision, now time.Time, life time.Duration) identity.Claims {

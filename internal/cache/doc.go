@@ -11,6 +11,9 @@
 // as if it were not there. Whoever can write to Redis can take values and locks
 // away, or keep a lock, and so make calls slow, but cannot make up an answer.
 //
+// Once is the exception: what was used once can be told by Redis alone, and it
+// is believed in that.
+//
 // A Redis user needs the keys glidepath:1:<service>:* and the commands evalsha,
 // eval, time, getrange, get, set, del, pttl and pexpire; in a Cluster, cluster
 // as well.

@@ -61,7 +61,11 @@ func claims(change func(*identity.Claims)) identity.Claims {
 	return c
 }
 
-func sign(t testing.TB, s *identity.Signer, c identity.Claims) string {
+type signer interface {
+	Sign(identity.Claims) (string, error)
+}
+
+func sign(t testing.TB, s signer, c identity.Claims) string {
 	t.Helper()
 	token, err := s.Sign(c)
 	if err != nil {

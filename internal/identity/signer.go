@@ -9,6 +9,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
+// maxIDBytes bounds the id of an identity, since backends remember those of
+// writes.
+const maxIDBytes = 64
+
 // Signer signs identities with one Ed25519 key. It is safe for concurrent use.
 type Signer struct {
 	key ed25519.PrivateKey
@@ -31,6 +35,9 @@ func LoadSigner(privateKeyFile string) (*Signer, error) {
 	}
 	return &Signer{key: key, kid: kid}, nil
 }
+
+// KeyID names the key.
+func (s *Signer) KeyID() string { return s.kid }
 
 // Sign gives the token of c. It refuses claims that no verifier would take:
 // without subject, audience, operation, id or times, or with a longer life
@@ -60,8 +67,8 @@ func (c *Claims) complete() error {
 		return errors.New("not exactly one audience")
 	case c.Op == "" || c.Tier == "":
 		return errors.New("no operation or tier")
-	case c.ID == "":
-		return errors.New("no id")
+	case c.ID == "" || len(c.ID) > maxIDBytes:
+		return errors.New("no id, or too long a one")
 	case c.IssuedAt == nil || c.ExpiresAt == nil:
 		return errors.New("no times")
 	case c.ExpiresAt.Sub(c.IssuedAt.Time) > MaxLifetime:

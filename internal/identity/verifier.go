@@ -33,6 +33,10 @@ type VerifierConfig struct {
 	KeysDir string
 	// Backend is the audience that every identity must name.
 	Backend string
+	// Shared is what all replicas of the backend remember of the identities of
+	// writes, each of which is good for one call. Without it each replica
+	// remembers by itself, which is enough where there is one.
+	Shared Once
 }
 
 // Verifier verifies identities for one backend. It is safe for concurrent use.
@@ -40,6 +44,7 @@ type Verifier struct {
 	cfg      VerifierConfig
 	parser   *jwt.Parser
 	verified *lru.Cache[string, *Claims]
+	used     used
 	current  atomic.Pointer[map[string]ed25519.PublicKey]
 }
 
@@ -132,12 +137,13 @@ func (v *Verifier) Verify(token string) (*Claims, error) {
 	keys := v.current.Load()
 	claims := new(Claims)
 	if _, err := v.parser.ParseWithClaims(token, claims, keyByID(*keys)); err != nil {
-		return nil, fmt.Errorf("verifying an identity: %w", err)
+		return nil, fmt.Errorf("verifying an identity: %w", timed(err, claims))
 	}
 	if err := claims.complete(); err != nil {
 		return nil, fmt.Errorf("verifying an identity: %w", err)
 	}
-	if len(token) <= maxKeptBytes && v.current.Load() == keys { // else a key may be gone by now
+	// A write's comes once. The keys may have changed meanwhile, and one be gone.
+	if len(token) <= maxKeptBytes && !claims.write() && v.current.Load() == keys {
 		v.verified.Add(token, claims)
 	}
 	return claims, nil

@@ -50,6 +50,7 @@ type setup struct {
 	alone   bool   // nothing is beside Envoy but xds: authz is away, and what it serves
 	otlp    string // a collector's URL
 	ratio   float64
+	keys    string             // the folder of the keys of identities, where authz is the real one
 	options func(*xds.Options) // changes what xds is told, last
 	// beforeEnvoy is called once xds serves and before Envoy starts.
 	beforeEnvoy func()

@@ -41,7 +41,10 @@ func (cluster) Resolve(app string) (namespaces.Resolution, error) {
 func startLimited(t *testing.T, s setup) *edge {
 	t.Helper()
 	e := start(t, s)
-	dir := t.TempDir()
+	dir := s.keys
+	if dir == "" {
+		dir = t.TempDir()
+	}
 	key := filepath.Join(dir, "key.pem")
 	if err := keys.GenerateKeyPair(key, filepath.Join(dir, "public")); err != nil {
 		t.Fatal(err)
