@@ -45,6 +45,9 @@ type Claims struct {
 	// Method and TargetHash (see HashTarget) bind a write to one request.
 	Method     string `json:"htm,omitempty"`
 	TargetHash string `json:"hth,omitempty"`
+	// TokenExpiry is there for streams alone: when the caller's token ends, and
+	// the stream with it.
+	TokenExpiry *jwt.NumericDate `json:"tokExp,omitempty"`
 	// Who is there for whoami alone, which answers it.
 	Who *Who `json:"who,omitempty"`
 }

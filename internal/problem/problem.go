@@ -128,6 +128,9 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status() == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", Challenge(p.Rule))
 	}
+	if p.Status() == http.StatusTooManyRequests && h.Get("Retry-After") == "" {
+		h.Set("Retry-After", retryAfter)
+	}
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(p.Status())
@@ -140,6 +143,9 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 var contentHeaders = []string{
 	"Content-Encoding", "Content-Length", "Etag", "Last-Modified",
 }
+
+// retryAfter is when to try again where nobody knows better, in seconds.
+const retryAfter = "5"
 
 // Challenge gives the value of WWW-Authenticate for a 401 (RFC 6750, section
 // 3): a call without a token gets no error code.

@@ -67,6 +67,11 @@ var (
 		ID: "GP-API-422", Status: http.StatusUnprocessableEntity,
 		Message: "this cannot be done as asked",
 	}
+	TooManyStreams = Rule{
+		ID: "GP-API-429", Status: http.StatusTooManyRequests,
+		Message: "as many streams are open as may be",
+		Hint:    "close one, or poll",
+	}
 	LiveNotFound = Rule{
 		ID: "GP-LIVE-404", Status: http.StatusNotFound,
 		Message: "the live TaskRun or its pod is gone, or has no pod yet",
@@ -168,7 +173,7 @@ func All() []Rule {
 	api := []Rule{
 		AuthNoToken, AuthBadToken, AuthNotDelegate, AuthPersonMissing,
 		AuthPersonNotAllowed, AuthzDenied, BadRequest, NotFound, Conflict,
-		Unprocessable, LiveNotFound, LogNotFound, SourceFailed, Busy,
+		Unprocessable, TooManyStreams, LiveNotFound, LogNotFound, SourceFailed, Busy,
 		EdgeUnauthorized,
 	}
 	return append(api, EdgeRules()...)

@@ -7,6 +7,8 @@ import (
 
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/outbound"
+	"hangar.io/glidepath/internal/renewal"
+	"hangar.io/glidepath/internal/streamquota"
 	"hangar.io/glidepath/internal/telemetry"
 )
 
@@ -29,6 +31,9 @@ type Config struct {
 	Wait       time.Duration `env:"LIVE_WAIT" default:"10s" help:"How long a call waits for a list. Less than the edge waits for this backend."`
 	CacheBytes int64         `env:"LIVE_CACHE_BYTES" default:"134217728" help:"How much of what was read is kept in memory, in bytes."`
 
+	Renewal renewal.Options    `embed:""`
+	Streams streamquota.Limits `embed:""`
+
 	telemetry.TraceConfig
 }
 
@@ -50,6 +55,10 @@ func (c Config) Validate() error {
 			faults = append(faults, fmt.Errorf("--redis-cache: %w", err))
 		}
 	}
+	if err := c.Renewal.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("--authz-renew-url: %w", err))
+	}
+	faults = append(faults, c.Streams.Validate())
 	if c.ListTime <= 0 || c.ListTime > cache.MaxFillTime {
 		faults = append(faults, fmt.Errorf("--list-time is %s, not more than 0 and at most %s", c.ListTime, cache.MaxFillTime))
 	}

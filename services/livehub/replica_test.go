@@ -23,6 +23,7 @@ import (
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/seal"
+	"hangar.io/glidepath/internal/streamquota"
 	"hangar.io/glidepath/internal/telemetry"
 )
 
@@ -41,6 +42,7 @@ const (
 var testConfig = Config{
 	Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", IdentityKeysDir: "set by tests", SealKey: "set by tests",
 	RedisTime: 10 * time.Second, ListTime: 20 * time.Second, ListBytes: 64 << 20, Lists: 8, Wait: 10 * time.Second, CacheBytes: 64 << 20,
+	Streams: streamquota.Limits{Caller: 100, Person: 10},
 }
 
 // keys are what replicas of one livehub share.

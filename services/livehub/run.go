@@ -15,7 +15,9 @@ import (
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/lifecycle"
 	"hangar.io/glidepath/internal/paging"
+	"hangar.io/glidepath/internal/renewal"
 	"hangar.io/glidepath/internal/seal"
+	"hangar.io/glidepath/internal/streamquota"
 	"hangar.io/glidepath/internal/telemetry"
 )
 
@@ -60,12 +62,18 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	// Not before the calls under way have been answered.
 	defer s.hub.cache.Close()
+	s.streams, err = renewal.New(renewal.Config{
+		Options: cfg.Renewal, Verifier: verifier, Quota: streamquota.New(cfg.Streams), Metrics: reg,
+	})
+	if err != nil {
+		return err
+	}
 	api, metrics, err := listen(cfg)
 	if err != nil {
 		return err
 	}
 	return lifecycle.Run(ctx,
-		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run),
+		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run), lifecycle.Loop(s.streams.Run),
 		lifecycle.Serve(api, newHandler(s, verifier, redis.ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 

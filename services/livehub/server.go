@@ -10,6 +10,7 @@ import (
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/paging"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/renewal"
 )
 
 // server answers the operations. It implements livehubapi.ServerInterface.
@@ -17,6 +18,9 @@ type server struct {
 	hub    *hub
 	tokens *paging.Tokens
 	wait   time.Duration // how long a call waits for its lists
+	// streams keeps the streams of callers open for as long as they may have
+	// them.
+	streams *renewal.Keeper
 }
 
 // respond gives a call the answer that find comes to within the time that a
