@@ -13,8 +13,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -22,15 +20,16 @@ import (
 	"hangar.io/glidepath/internal/outbound"
 )
 
-// What bounds the spans of a process. They wait in memory, some kilobytes each;
-// what does not fit is dropped, never waited for.
+// What bounds the spans of a process. They wait in memory, encoded, some
+// hundred bytes each; what does not fit is dropped, never waited for.
 const (
-	queueSpans  = 4096
-	batchSpans  = 512
-	batchDelay  = time.Second
-	exportTime  = 5 * time.Second
-	flushTime   = 3 * time.Second
-	maxTextSize = 1024
+	queueBatches = 8 // full ones that wait, beside the one that is sent
+	batchSpans   = 512
+	batchBytes   = 1 << 20
+	batchDelay   = time.Second
+	exportTime   = 5 * time.Second
+	flushTime    = 3 * time.Second
+	maxTextSize  = 1024
 )
 
 // spanLimits bound one span.
@@ -50,9 +49,9 @@ type Options struct {
 	Service string
 	// Metrics counts the spans.
 	Metrics prometheus.Registerer
-	// Client reaches the collector; nil is one of its own that trusts the
-	// authorities of OTLPCAFile and goes by the environment's proxies. Redirects
-	// are never followed.
+	// Client reaches the collector by its Transport; nil is one of its own that
+	// trusts the authorities of OTLPCAFile and goes by the environment's proxies.
+	// Redirects are never followed.
 	Client *http.Client
 }
 
@@ -80,19 +79,14 @@ func NewTracing(ctx context.Context, o Options) (*Tracing, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up traces: %w", err)
 	}
-	process := describe(o.Service)
-	exporter, err := newExporter(ctx, o.OTLPEndpoint, client, process, o.Metrics)
+	exporter, err := newExporter(ctx, o.OTLPEndpoint, client, describe(o.Service), o.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("setting up traces: %w", err)
 	}
 	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithResource(process),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(o.TraceRatio))),
 		sdktrace.WithRawSpanLimits(spanLimits),
-		sdktrace.WithSpanProcessor(exporter.counting(sdktrace.NewBatchSpanProcessor(exporter,
-			sdktrace.WithMaxQueueSize(queueSpans), sdktrace.WithMaxExportBatchSize(batchSpans),
-			sdktrace.WithBatchTimeout(batchDelay), sdktrace.WithExportTimeout(exportTime),
-		))),
+		sdktrace.WithSpanProcessor(newBatches(exporter)),
 	)
 	return &Tracing{provider: provider, tracer: provider.Tracer(scope), idle: client.CloseIdleConnections}, nil
 }
@@ -119,32 +113,9 @@ func (o Options) collectorClient() (*http.Client, error) {
 	return &c, nil
 }
 
-// newExporter gives an exporter that takes no setting from the environment
-// behind the process's back: each one that the library knows is set here.
-func newExporter(ctx context.Context, endpoint string, client *http.Client, process *resource.Resource, reg prometheus.Registerer) (*exporter, error) {
-	to, err := tracesURL(endpoint)
-	if err != nil {
-		return nil, err
-	}
-	next, err := otlptracehttp.New(ctx,
-		otlptracehttp.WithEndpointURL(to),
-		otlptracehttp.WithHTTPClient(client),
-		otlptracehttp.WithHeaders(map[string]string{}),
-		otlptracehttp.WithCompression(otlptracehttp.GzipCompression),
-		otlptracehttp.WithTimeout(exportTime),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-			Enabled: true, InitialInterval: 500 * time.Millisecond, MaxInterval: exportTime, MaxElapsedTime: exportTime,
-		}),
-	)
-	if err != nil {
-		return nil, err
-	}
-	return quiet(next, process, reg)
-}
-
 // describe says which process the spans are of. The instance is a new one with
 // each start, as two processes can share a host's name.
-func describe(service string) *resource.Resource {
+func describe(service string) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{
 		attribute.String("service.name", service),
 		attribute.String("service.instance.id", uuid.NewString()),
@@ -155,19 +126,11 @@ func describe(service string) *resource.Resource {
 	if b, ok := debug.ReadBuildInfo(); ok {
 		attrs = append(attrs, attribute.String("service.version", b.Main.Version))
 	}
-	return resource.NewSchemaless(attrs...)
+	return attrs
 }
 
 // Enabled says whether spans are exported.
 func (t *Tracing) Enabled() bool { return t.provider != nil }
-
-// Provider gives what makes spans, for libraries that want it.
-func (t *Tracing) Provider() trace.TracerProvider {
-	if t.provider == nil {
-		return noop.NewTracerProvider()
-	}
-	return t.provider
-}
 
 // Start begins a span if it is going to be exported: tracing is on, and the
 // trace that ctx carries is sampled or none, where the ratio decides. Otherwise

@@ -1,0 +1,4 @@
+package telemetry
+
+// AppendSpan is appendSpan.
+var AppendSpan = appendSpan
