@@ -41,6 +41,7 @@ func Build(operations []api.Operation, pol policy.Policy, opts EdgeOptions) (*mo
 	}
 	e := &model.Edge{
 		Listen:       in.listen,
+		People:       in.people,
 		TLS:          in.tls,
 		Limits:       limits(),
 		Authz:        clusterAuthz,

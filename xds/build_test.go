@@ -187,9 +187,13 @@ func TestWhatKeepsAnEdgeFromBeingBuilt(t *testing.T) {
 			`--authz-http-socket: "" is not an absolute path`, `--serve-planned: "x" is not host:port`, "--otlp-endpoint: not a plain http://host:port",
 			"--trace-ratio: 2 is not between 0 and 1",
 		}},
-		"a backend given twice": {func(o *EdgeOptions) { o.Backends = "livehub=a:1;livehub=b:1" }, []string{"--backends: livehub is given twice"}},
-		"a port of nothing":     {func(o *EdgeOptions) { o.Listen = "0.0.0.0:0" }, []string{`--listen: "0.0.0.0:0" is not host:port`}},
-		"names and addresses":   {func(o *EdgeOptions) { o.Backends = "livehub=livehub:1,10.0.0.1:1" }, []string{"names and fixed addresses cannot be mixed"}},
+		"people without a host":        {func(o *EdgeOptions) { o.PeopleListen = "0.0.0.0:8090" }, []string{"--people-listen and --people-hosts: one without the other"}},
+		"people without an address":    {func(o *EdgeOptions) { o.PeopleHosts = []string{"people.example"} }, []string{"--people-listen and --people-hosts: one without the other"}},
+		"people at an address of none": {func(o *EdgeOptions) { o.PeopleListen, o.PeopleHosts = "8090", []string{"people.example"} }, []string{`--people-listen: "8090" is not host:port`}},
+		"people under any host":        {func(o *EdgeOptions) { o.PeopleListen, o.PeopleHosts = "0.0.0.0:8090", []string{"*"} }, []string{`people.hosts: "*" is not a host's name`}},
+		"a backend given twice":        {func(o *EdgeOptions) { o.Backends = "livehub=a:1;livehub=b:1" }, []string{"--backends: livehub is given twice"}},
+		"a port of nothing":            {func(o *EdgeOptions) { o.Listen = "0.0.0.0:0" }, []string{`--listen: "0.0.0.0:0" is not host:port`}},
+		"names and addresses":          {func(o *EdgeOptions) { o.Backends = "livehub=livehub:1,10.0.0.1:1" }, []string{"names and fixed addresses cannot be mixed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -208,6 +212,20 @@ func TestWhatKeepsAnEdgeFromBeingBuilt(t *testing.T) {
 				t.Error("the error shows a credential")
 			}
 		})
+	}
+}
+
+func TestThePeoplesRouteIsWhatTheOptionsSay(t *testing.T) {
+	t.Parallel()
+	if e := build(t, options(), ""); e.People != nil {
+		t.Errorf("without options there is a route for people: %+v", e.People)
+	}
+	opts := options()
+	opts.PeopleListen, opts.PeopleHosts = "0.0.0.0:8090", []string{"Glidepath-API.example", " other.example"}
+	e := build(t, opts, "")
+	want := model.PeopleRoute{Listen: model.Address{Host: "0.0.0.0", Port: 8090}, Hosts: []string{"glidepath-api.example", "other.example"}}
+	if e.People == nil || e.People.Listen != want.Listen || !slices.Equal(e.People.Hosts, want.Hosts) {
+		t.Errorf("got %+v, want %+v", e.People, want)
 	}
 }
 

@@ -16,13 +16,15 @@ import (
 // policy. The tags are those of kong: the same struct is flags and
 // environment.
 type EdgeOptions struct {
-	Listen          string `name:"listen" env:"EDGE_LISTEN" default:"0.0.0.0:8080" help:"Address that Envoy listens on for callers."`
-	TLSCertFile     string `name:"tls-cert-file" env:"EDGE_TLS_CERT_FILE" placeholder:"FILE" help:"Certificate that Envoy shows to callers, PEM, with those that lead up to its authority. Envoy reads it, and again when it changes. Empty: no TLS."`
-	TLSKeyFile      string `name:"tls-key-file" env:"EDGE_TLS_KEY_FILE" placeholder:"FILE" help:"Key of that certificate, PEM, in the same folder."`
-	Backends        string `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
-	AuthzSocket     string `name:"authz-socket" env:"AUTHZ_SOCKET" default:"/run/glidepath/authz.sock" help:"Unix socket of authz's decisions (gRPC)."`
-	AuthzHTTPSocket string `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" default:"/run/glidepath/authz-http.sock" help:"Unix socket of the operations that authz answers (HTTP)."`
-	ServePlanned    string `name:"serve-planned" env:"SERVE_PLANNED" help:"Address that answers the operations whose backend does not exist yet. For tests only."`
+	Listen          string   `name:"listen" env:"EDGE_LISTEN" default:"0.0.0.0:8080" help:"Address that Envoy listens on for callers."`
+	PeopleListen    string   `name:"people-listen" env:"PEOPLE_LISTEN" placeholder:"ADDRESS" help:"Address that Envoy listens on for the Gateway that people come through: the API under --people-hosts, and nothing else. Empty: no such route."`
+	PeopleHosts     []string `name:"people-hosts" env:"PEOPLE_HOSTS" placeholder:"HOST" help:"Host names that people call the gateway by."`
+	TLSCertFile     string   `name:"tls-cert-file" env:"EDGE_TLS_CERT_FILE" placeholder:"FILE" help:"Certificate that Envoy shows to callers, PEM, with those that lead up to its authority. Envoy reads it, and again when it changes. Empty: no TLS."`
+	TLSKeyFile      string   `name:"tls-key-file" env:"EDGE_TLS_KEY_FILE" placeholder:"FILE" help:"Key of that certificate, PEM, in the same folder."`
+	Backends        string   `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
+	AuthzSocket     string   `name:"authz-socket" env:"AUTHZ_SOCKET" default:"/run/glidepath/authz.sock" help:"Unix socket of authz's decisions (gRPC)."`
+	AuthzHTTPSocket string   `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" default:"/run/glidepath/authz-http.sock" help:"Unix socket of the operations that authz answers (HTTP)."`
+	ServePlanned    string   `name:"serve-planned" env:"SERVE_PLANNED" help:"Address that answers the operations whose backend does not exist yet. For tests only."`
 
 	telemetry.TraceConfig // of Envoy: xds answers no call, so it has no spans of its own
 }
@@ -36,6 +38,7 @@ func (o EdgeOptions) Validate() error {
 // parsed is what the options mean.
 type parsed struct {
 	listen           model.Address
+	people           *model.PeopleRoute
 	tls              *model.ListenerTLS
 	backends         map[string][]model.Address
 	authz, authzHTTP model.Address
@@ -55,6 +58,8 @@ func (o EdgeOptions) parse() (parsed, error) {
 	var p parsed
 	var err error
 	p.listen, err = parseAddress("--listen", o.Listen)
+	keep(err)
+	p.people, err = o.peopleRoute()
 	keep(err)
 	p.tls, err = o.listenerTLS()
 	keep(err)

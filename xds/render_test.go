@@ -70,6 +70,7 @@ func TestEnvoyTakesWhatIsRendered(t *testing.T) {
 		"by default":                func(*RenderOptions) {},
 		"with the planned":          func(o *RenderOptions) { o.ServePlanned = "10.0.0.9:1" },
 		"with a collector":          func(o *RenderOptions) { o.OTLPEndpoint, o.TraceRatio = "http://collector:4318", 0.1 },
+		"with a route for people":   func(o *RenderOptions) { o.PeopleListen, o.PeopleHosts = "0.0.0.0:8090", []string{"people.example"} },
 		"with the example's policy": func(o *RenderOptions) { o.Policy = policyFile },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,14 @@ import (
 	"hangar.io/glidepath/internal/fleet"
 )
 
+// PeopleHost is the host under which every edge serves people. Names below localhost lead to this machine.
+const PeopleHost = "glidepath-api.localhost"
+
+// PeopleURL is the URL of the route for people, for clients that find names below localhost.
+func (e *Edge) PeopleURL() string {
+	return "http://" + PeopleHost + e.PeopleAddr[strings.LastIndexByte(e.PeopleAddr, ':'):]
+}
+
 // startEdge starts authz, xds and the Envoy of one edge pod.
 func (g *Gateway) startEdge(ctx context.Context, index int, ids identityFiles) error {
 	e, err := g.newEdge(index)
@@ -97,14 +105,19 @@ func (g *Gateway) startXDS(ctx context.Context, e *Edge, index int) error {
 	if err := os.WriteFile(e.Policy, nil, 0o600); err != nil {
 		return fmt.Errorf("writing the route policy: %w", err)
 	}
+	people, err := g.port()
+	if err != nil {
+		return err
+	}
+	e.PeopleAddr = people.Addr()
 	args := []string{
+		"--people-listen=" + e.PeopleAddr, "--people-hosts=" + PeopleHost,
 		"--socket=" + e.socket("xds"), "--authz-socket=" + e.checks, "--authz-http-socket=" + e.socket("authz-http"),
 		"--listen=" + ports.Loopback(number), "--backends=livehub=" + g.livehubAddresses(), "--policy=" + e.Policy, "--state-dir=" + state,
 	}
 	if g.cfg.PlannedTo != "" {
 		args = append(args, "--serve-planned="+g.cfg.PlannedTo)
 	}
-	var err error
 	e.XDS, e.XDSMetrics, err = g.startSidecar(ctx, "xds", index, args, e.socket("xds"))
 	return err
 }
@@ -152,7 +165,7 @@ func (g *Gateway) startEnvoy(ctx context.Context, e *Edge, index int) error {
 		return err
 	}
 	g.undo = append(g.undo, e.Envoy.Stop)
-	g.add(name, e.Envoy.Process, e.URL, e.socket("admin"))
+	g.add(name, e.Envoy.Process, e.URL, e.PeopleURL(), e.socket("admin"))
 	return nil
 }
 

@@ -59,6 +59,7 @@ type Gateway struct {
 // Edge is one edge pod.
 type Edge struct {
 	URL                      string
+	PeopleAddr               string // host:port of the route for people, which serves the API under PeopleHost alone
 	Envoy                    *Envoy
 	Authz, XDS               *process.Process
 	AuthzMetrics, XDSMetrics string // URLs

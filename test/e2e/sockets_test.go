@@ -159,7 +159,7 @@ func TestNothingElseListens(t *testing.T) {
 		max int
 		has []string
 	}{
-		"envoy":   {envoy, 2, []string{portOf(t, e.URL), "admin.sock"}},
+		"envoy":   {envoy, 3, []string{portOf(t, e.URL), portOf(t, e.PeopleURL()), "admin.sock"}},
 		"authz":   {authz, 4, []string{portOf(t, e.AuthzMetrics), "authz.sock", "authz-http.sock"}},
 		"xds":     {xds, 3, []string{portOf(t, e.XDSMetrics), "xds.sock"}},
 		"livehub": {livehub, 2, []string{portOf(t, gw.Livehubs[0].URL), portOf(t, gw.Livehubs[0].Metrics)}},

@@ -11,7 +11,9 @@ import (
 type Edge struct {
 	// Listen is where callers connect; a TCP address.
 	Listen Address
-	// TLS is what the listener shows; nil is a listener without TLS.
+	// People is the route for people; nil is an edge without one.
+	People *PeopleRoute
+	// TLS is what the listeners show; nil is an edge without TLS.
 	TLS    *ListenerTLS
 	Limits Limits
 	// Authz is the name of the cluster that decides every call.
@@ -73,6 +75,7 @@ type Tracing struct {
 func (e *Edge) Validate() error {
 	return errors.Join(
 		e.Listen.validateTCP("listen"),
+		e.People.validate(e.Listen),
 		e.TLS.validate(),
 		e.Limits.validate(),
 		e.validateClusters(),

@@ -71,12 +71,22 @@ func TestWhatMakesAnEdgeUnfit(t *testing.T) {
 		spoil func(*model.Edge)
 		want  string
 	}{
-		"listening on a Unix socket":            {func(e *model.Edge) { e.Listen = model.Address{Path: "/run/x"} }, "listen: a Unix socket will not do"},
-		"a certificate by a relative path":      {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "tls.crt", KeyFile: "/a/tls.key"} }, `listen.tls: the certificate: "tls.crt" is not the absolute path`},
-		"a certificate without a key":           {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "/a/tls.crt"} }, `listen.tls: the key: "" is not the absolute path`},
-		"a key in another folder":               {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "/a/tls.crt", KeyFile: "/b/tls.key"} }, "in different folders"},
-		"TLS without authorities":               {func(e *model.Edge) { e.Clusters[2].TLS = &model.ClusterTLS{ServerName: "x"} }, `cluster "otlp": the authorities: "" is not`},
-		"TLS to nobody":                         {func(e *model.Edge) { e.Clusters[2].TLS = &model.ClusterTLS{CAFile: "/ca.crt"} }, `cluster "otlp": the server's name is missing`},
+		"listening on a Unix socket":          {func(e *model.Edge) { e.Listen = model.Address{Path: "/run/x"} }, "listen: a Unix socket will not do"},
+		"a certificate by a relative path":    {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "tls.crt", KeyFile: "/a/tls.key"} }, `listen.tls: the certificate: "tls.crt" is not the absolute path`},
+		"a certificate without a key":         {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "/a/tls.crt"} }, `listen.tls: the key: "" is not the absolute path`},
+		"a key in another folder":             {func(e *model.Edge) { e.TLS = &model.ListenerTLS{CertFile: "/a/tls.crt", KeyFile: "/b/tls.key"} }, "in different folders"},
+		"TLS without authorities":             {func(e *model.Edge) { e.Clusters[2].TLS = &model.ClusterTLS{ServerName: "x"} }, `cluster "otlp": the authorities: "" is not`},
+		"TLS to nobody":                       {func(e *model.Edge) { e.Clusters[2].TLS = &model.ClusterTLS{CAFile: "/ca.crt"} }, `cluster "otlp": the server's name is missing`},
+		"people at the edge's own address":    {func(e *model.Edge) { e.People = people(e.Listen, "people.example") }, "people.listen: the address of the edge's own listener"},
+		"people on a Unix socket":             {func(e *model.Edge) { e.People = people(model.Address{Path: "/run/x"}, "people.example") }, "people.listen: a Unix socket will not do"},
+		"people without a host":               {func(e *model.Edge) { e.People = people(model.Address{Host: "0.0.0.0", Port: 1}) }, "people.hosts: missing"},
+		"people under any host":               {func(e *model.Edge) { e.People = people(model.Address{Host: "0.0.0.0", Port: 1}, "*") }, `people.hosts: "*" is not a host's name`},
+		"people under every host of a domain": {func(e *model.Edge) { e.People = people(model.Address{Host: "0.0.0.0", Port: 1}, "*.example") }, `people.hosts: "*.example" is not`},
+		"people under a host in upper case":   {func(e *model.Edge) { e.People = people(model.Address{Host: "0.0.0.0", Port: 1}, "People.example") }, `people.hosts: "People.example" is not`},
+		"people under a host with a port":     {func(e *model.Edge) { e.People = people(model.Address{Host: "0.0.0.0", Port: 1}, "people.example:80") }, `people.hosts: "people.example:80" is not`},
+		"people under one host twice": {func(e *model.Edge) {
+			e.People = people(model.Address{Host: "0.0.0.0", Port: 1}, "a.example", "a.example")
+		}, "people.hosts: a.example is given twice"},
 		"listening without a port":              {func(e *model.Edge) { e.Listen.Port = 0 }, "listen: the port is missing"},
 		"a window below the protocol's":         {func(e *model.Edge) { e.Limits.StreamWindow = 65534 }, "limits.streamWindow: 65534"},
 		"more headers than Envoy can count":     {func(e *model.Edge) { e.Limits.MaxHeadersKiB = 9000 }, "limits.maxHeadersKiB: 9000"},
@@ -131,6 +141,26 @@ func TestWhatMakesAnEdgeUnfit(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+func people(on model.Address, hosts ...string) *model.PeopleRoute {
+	return &model.PeopleRoute{Listen: on, Hosts: hosts}
+}
+
+func TestThePeoplesRouteServesTheAPIAndNothingElse(t *testing.T) {
+	t.Parallel()
+	e := whole()
+	e.People = people(model.Address{Host: "0.0.0.0", Port: 8090}, "glidepath-api.example", "10.0.0.1")
+	if err := e.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		"/v1/live": true, "/v1/apps/{app}/live": true, "/v1": false, "/v10/live": false, "/internal/renew": false, "/metrics": false, "/V1/live": false,
+	} {
+		if got := e.People.Serves(model.Route{Path: path}); got != want {
+			t.Errorf("%s is served: %t", path, got)
+		}
 	}
 }
 

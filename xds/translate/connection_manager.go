@@ -12,13 +12,13 @@ import (
 	"hangar.io/glidepath/xds/model"
 )
 
-func connectionManager(p *packer, e *model.Edge) *hcmv3.HttpConnectionManager {
+func connectionManager(p *packer, e *model.Edge, name string) *hcmv3.HttpConnectionManager {
 	l := e.Limits
 	return &hcmv3.HttpConnectionManager{
 		CodecType:  hcmv3.HttpConnectionManager_AUTO,
-		StatPrefix: edgeName,
+		StatPrefix: name,
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
-			RouteConfigName: edgeName,
+			RouteConfigName: name,
 			ConfigSource:    adsSource(),
 		}},
 		HttpFilters: httpFilters(p, e),

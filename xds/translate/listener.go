@@ -9,10 +9,13 @@ import (
 	"hangar.io/glidepath/xds/model"
 )
 
-func listener(p *packer, e *model.Edge) *listenerv3.Listener {
+// listener gives a listener for callers. All of them are alike but for their
+// routes: a call is decided, answered and written down the same way, whichever
+// way it came in.
+func listener(p *packer, e *model.Edge, name string, on model.Address) *listenerv3.Listener {
 	return &listenerv3.Listener{
-		Name:    edgeName,
-		Address: address(e.Listen),
+		Name:    name,
+		Address: address(on),
 		// What a log line says when the call itself has nothing to say it
 		// with: log formats know no literals, but they can read these.
 		Metadata: metadata(map[string]string{
@@ -25,7 +28,7 @@ func listener(p *packer, e *model.Edge) *listenerv3.Listener {
 			TransportSocketConnectTimeout: acceptTimeout(e.TLS),
 			Filters: []*listenerv3.Filter{{
 				Name:       "envoy.filters.network.http_connection_manager",
-				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: p.any(connectionManager(p, e))},
+				ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: p.any(connectionManager(p, e, name))},
 			}},
 		}},
 	}

@@ -16,14 +16,19 @@ import (
 // op of calls that name none.
 const unmatchedName = "_unmatched"
 
-// routes gives the route configuration. Envoy takes the first route that
-// matches: what calls itself gRPC, what is no path or host at all, then path by
-// path (the more exact first) the operations and the refusal of every other
-// method, then the refusal of every other path.
+// routes gives the routes of the edge itself, which any host leads to.
 func routes(p *packer, e *model.Edge) *routev3.RouteConfiguration {
+	return routeConfiguration(edgeName, virtualHost(edgeName, []string{"*"}, inOrder(p, e, e.Routes)))
+}
+
+// inOrder gives all routes of a virtual host that serves these operations.
+// Envoy takes the first route that matches: what calls itself gRPC, what is no
+// path or host at all, then path by path (the more exact first) the operations
+// and the refusal of every other method, then the refusal of every other path.
+func inOrder(p *packer, e *model.Edge, operations []model.Route) []*routev3.Route {
 	out := append([]*routev3.Route{grpcCall(p)}, badPaths(p, e)...)
 	out = append(out, badHost(p, e), connect(p))
-	for _, group := range byPath(e.Routes) {
+	for _, group := range byPath(operations) {
 		var methods []string
 		for _, r := range group {
 			out = append(out, operationRoute(p, e, r))
@@ -32,11 +37,17 @@ func routes(p *packer, e *model.Edge) *routev3.RouteConfiguration {
 		out = append(out, unmatched(p, pathMatch(p, group[0].Path), methods))
 	}
 	everything := &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}}
-	out = append(out, unmatched(p, everything, nil))
+	return append(out, unmatched(p, everything, nil))
+}
 
+func virtualHost(name string, domains []string, all []*routev3.Route) *routev3.VirtualHost {
+	return &routev3.VirtualHost{Name: name, Domains: domains, Routes: all}
+}
+
+func routeConfiguration(name string, hosts ...*routev3.VirtualHost) *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{
-		Name:                   edgeName,
-		VirtualHosts:           []*routev3.VirtualHost{{Name: edgeName, Domains: []string{"*"}, Routes: out}},
+		Name:                   name,
+		VirtualHosts:           hosts,
 		RequestHeadersToRemove: credentialHeaders,
 		ResponseHeadersToAdd: []*corev3.HeaderValueOption{{
 			Header:       &corev3.HeaderValue{Key: traceHeader, Value: "%TRACE_ID%"},

@@ -26,8 +26,12 @@ type Resources struct {
 	Secrets []*tlsv3.Secret
 }
 
-// edgeName names the one listener and the one route configuration.
-const edgeName = "edge"
+// The listeners for callers, each with a route configuration of its name: that
+// of the edge, and that of the route for people, where there is one.
+const (
+	edgeName   = "edge"
+	peopleName = "people"
+)
 
 // Translate gives the resources of a model that it validates first. Every
 // message is checked against Envoy's own constraints, so an error is a fault
@@ -38,9 +42,13 @@ func Translate(e *model.Edge) (*Resources, error) {
 	}
 	p := &packer{}
 	res := &Resources{
-		Listeners: []*listenerv3.Listener{refusalsListener(p, e.GRPCReply), listener(p, e)},
+		Listeners: []*listenerv3.Listener{refusalsListener(p, e.GRPCReply), listener(p, e, edgeName, e.Listen)},
 		Routes:    []*routev3.RouteConfiguration{routes(p, e)},
 		Secrets:   secrets(e),
+	}
+	if e.People != nil {
+		res.Listeners = append(res.Listeners, listener(p, e, peopleName, e.People.Listen))
+		res.Routes = append(res.Routes, peopleRoutes(p, e))
 	}
 	res.Clusters = append(res.Clusters, refusalsCluster(p, e))
 	for _, c := range e.Clusters {

@@ -107,6 +107,15 @@ func cases() map[string]struct {
 			e.Clusters[0].TLS = &model.ClusterTLS{CAFile: "/etc/otlp/ca.crt", ServerName: "collector"}
 			e.Clusters[1].TLS = &model.ClusterTLS{CAFile: "/etc/livehub/ca.crt", ServerName: "10.0.0.1"}
 		}, func(r *translate.Resources) []proto.Message { return slices.Concat(clusters(r), messages(r.Secrets)) }},
+		"people": {func(e *model.Edge) {
+			e.People = &model.PeopleRoute{Listen: model.Address{Host: "0.0.0.0", Port: 8090}, Hosts: []string{"glidepath-api.example"}}
+			// Should anything else ever be on the edge, people do not get to it.
+			r := e.Routes[0]
+			r.Op, r.Path = "renewStream", "/internal/renew"
+			e.Routes = append(e.Routes, r)
+		}, func(r *translate.Resources) []proto.Message {
+			return slices.Concat(messages(r.Listeners[2:]), messages(r.Routes[1:]))
+		}},
 		"cluster-names-are-resolved": {func(e *model.Edge) {
 			e.Clusters[1].Endpoints = []model.Address{{Host: "livehub-a", Port: 1}, {Host: "livehub-b", Port: 2}}
 		}, clusters},

@@ -27,6 +27,7 @@ func environment(ctx context.Context, g *devenv.Gateway) ([]byte, error) {
 		backends = append(backends, b.Process.Name()+"="+b.URL)
 	}
 	set("GLIDEPATH_URL", g.URL)
+	set("GLIDEPATH_PEOPLE_URL", edge.PeopleURL())
 	set("KUBECONFIG", g.APIServer.Kubeconfig)
 	set("REDIS_URL", g.Redis.URL)
 	for _, caller := range fleet.Callers() {

@@ -49,6 +49,7 @@ Paste this:
   curl -sw '\n' -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/apps/shop/live"
   curl -sw '\n' -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_URL/v1/live?limit=2"
   curl -siw '\n' -H "Authorization: Bearer $TOKEN_STRANGER" "$GLIDEPATH_URL/v1/apps/shop/live"
+  curl -sw '\n' -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_PEOPLE_URL/v1/whoami"  # the way in for people
   tail -n 3 "$AUDIT_LOG"
 
 The logs are in %[2]s. Stop it all with: make down
