@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
@@ -68,15 +69,17 @@ func forward(t *testing.T, ip, to string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The API server keeps connections for later calls: they end with the test.
+	ctx, end := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
+	t.Cleanup(func() { _ = l.Close(); end(); wg.Wait() })
 	wg.Go(func() {
 		for {
 			in, err := l.Accept()
 			if err != nil {
 				return
 			}
-			wg.Go(func() { carry(in, to) })
+			wg.Go(func() { carry(ctx, in, to) })
 		}
 	})
 	_, port, err := net.SplitHostPort(l.Addr().String())
@@ -90,13 +93,14 @@ func forward(t *testing.T, ip, to string) int {
 	return n
 }
 
-func carry(in net.Conn, to string) {
+func carry(ctx context.Context, in net.Conn, to string) {
 	defer func() { _ = in.Close() }()
-	out, err := net.Dial("tcp", to)
+	out, err := new(net.Dialer).DialContext(ctx, "tcp", to)
 	if err != nil {
 		return
 	}
 	defer func() { _ = out.Close() }()
+	defer context.AfterFunc(ctx, func() { _, _ = in.Close(), out.Close() })()
 	done := make(chan struct{}, 2)
 	pipe := func(dst, src net.Conn) {
 		_, _ = io.Copy(dst, src)
