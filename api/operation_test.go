@@ -235,13 +235,13 @@ func TestParametersAreWhereTheirListSays(t *testing.T) {
 	}
 }
 
-func TestFleetReadsTakeAnAppAndEveryCallTheNameOfAPerson(t *testing.T) {
+func TestFleetReadsAndWhoamiTakeAnAppAndEveryCallTheNameOfAPerson(t *testing.T) {
 	t.Parallel()
 	named := func(name string) func(api.Param) bool {
 		return func(p api.Param) bool { return p.Name == name }
 	}
 	for _, op := range api.Operations() {
-		want := op.Scope == api.ScopeFleet
+		want := op.Scope == api.ScopeFleet || op.ID == "whoami"
 		if got := slices.ContainsFunc(op.QueryParams, named("app")); got != want {
 			t.Errorf("%s: has the query parameter app: %v, want %v", op.ID, got, want)
 		}

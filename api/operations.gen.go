@@ -15,6 +15,13 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/whoami",
 			Tier: "T0", Backend: "authz", Scope: "self",
 			Stream: false, Write: false, Cached: false, Planned: false,
+			QueryParams: []Param{
+				{
+					Name: "app", In: "query",
+					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$",
+					MaxLength: 54,
+				},
+			},
 			HeaderParams: []Param{
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",

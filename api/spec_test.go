@@ -76,6 +76,7 @@ func TestNumbersInQueriesHaveTheirBounds(t *testing.T) {
 func TestQueryParametersOfEachOperation(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
+		"whoami":              {"app"},
 		"listRuns":            {"sinceHours", "limit", "view"},
 		"listFleetRuns":       {"app", "sinceHours", "limit"},
 		"listTests":           {"limit"},

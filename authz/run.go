@@ -64,14 +64,15 @@ func Run(ctx context.Context, c Config) error {
 	defer reviews.close()
 	limits := bucket.New(bucket.Config{})
 	limits.MustRegister(reg)
+	decider := decision.New(decision.Config{
+		Authenticator: authn.ByIssuer{Default: reviews.tokens},
+		Access:        reviews.access,
+		Namespaces:    index,
+		Delegates:     c.Delegates,
+	})
 	checks, err := extauthz.NewServer(extauthz.Config{
 		Operations: operations,
-		Decider: decision.New(decision.Config{
-			Authenticator: authn.ByIssuer{Default: reviews.tokens},
-			Access:        reviews.access,
-			Namespaces:    index,
-			Delegates:     c.Delegates,
-		}),
+		Decider:    decider,
 		Signer:  keys.signer,
 		Limits:  limits,
 		Metrics: extauthz.NewMetrics(reg),
@@ -99,7 +100,7 @@ func Run(ctx context.Context, c Config) error {
 		lifecycle.Loop(keys.verifier.Run),
 		lifecycle.Loop(keys.signer.Run),
 		checks.Serve(l.checks, index.Synced()),
-		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), tracing)),
+		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), decider.Capabilities(operations), tracing)),
 		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(reg)),
 		lifecycle.Serve(l.probes, probes),
 	)

@@ -91,6 +91,33 @@ func (e Tier) Valid() bool {
 	}
 }
 
+// AppName A DNS label that leaves room for `app-` and `-cicd` around it.
+//
+// Example: gate-api
+type AppName = string
+
+// Capability Whether the caller may call an operation about the app.
+//
+// Example: {"allowed":false,"hint":"needs the verb rerun on runs (API group glidepath.hangar.io) in that namespace; an operator can bind a role that has it","op":"rerunPipelineRun","rule":"GP-AUTHZ-001","tier":"T1"}
+type Capability struct {
+	// Allowed Whether a call would be let through to what answers it.
+	Allowed bool `json:"allowed"`
+
+	// Hint What would help.
+	Hint string `json:"hint,omitempty"`
+
+	// Op The name of an operation.
+	//
+	// Example: listRuns
+	Op OperationID `json:"op"`
+
+	// Rule The rule that a call would be refused with.
+	Rule string `json:"rule,omitempty"`
+
+	// Tier T0 reads, T1 acts on a run, T2 proposes a change that a person merges.
+	Tier Tier `json:"tier"`
+}
+
 // Contract The operations of this API and what its answers refer to.
 //
 // Example: {"apiVersion":"0.12.0","contractVersion":1,"knownFailures":[],"operations":[{"method":"GET","op":"listRuns","path":"/v1/apps/{app}/runs","resource":"runs","scope":"app","stream":false,"tier":"T0","verb":"list","write":false}]}
@@ -150,6 +177,11 @@ type ContractOperationScope string
 //
 // Example: {"audiences":["https://kubernetes.default.svc"],"groups":["system:serviceaccounts","system:authenticated"],"kind":"serviceAccount","username":"system:serviceaccount:team-tower:reader"}
 type Identity struct {
+	// App A DNS label that leaves room for `app-` and `-cicd` around it.
+	//
+	// Example: gate-api
+	App AppName `json:"app,omitempty"`
+
 	// Audiences The audiences for which the token was accepted.
 	Audiences []string `json:"audiences"`
 
@@ -162,8 +194,14 @@ type Identity struct {
 	// Kind A ServiceAccount, a person who signed in, or another user of the cluster.
 	Kind IdentityKind `json:"kind"`
 
+	// Namespace The namespace of the app. Absent when there is none, when there are two, and to a caller who may call nothing about the app.
+	Namespace string `json:"namespace,omitempty"`
+
 	// OnBehalfOf The person that this call names.
 	OnBehalfOf string `json:"onBehalfOf,omitempty"`
+
+	// Operations Every operation, in the order of the contract. Present with app alone.
+	Operations []Capability `json:"operations,omitempty"`
 
 	// Username The name that access rules and audit lines use.
 	Username string `json:"username"`

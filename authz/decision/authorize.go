@@ -31,7 +31,7 @@ func (d *Decider) authorize(ctx context.Context, out *Decision) error {
 func (d *Decider) authorizeApp(ctx context.Context, out *Decision) error {
 	r, err := d.namespaces.Resolve(out.App)
 	if err != nil {
-		return problem.New(problem.SourceFailed, "the app's namespace could not be looked up").WithCause(err)
+		return unresolved(err)
 	}
 	if err := d.require(ctx, out, r.Namespace.Name); err != nil {
 		return err
@@ -53,10 +53,7 @@ func (d *Decider) authorizeApp(ctx context.Context, out *Decision) error {
 // the namespace, or in every one if namespace is empty.
 func (d *Decider) require(ctx context.Context, out *Decision, namespace string) error {
 	op := out.Operation
-	allowed, err := d.access.Allowed(ctx, out.Caller, review.Right{
-		Verb: op.Verb, Group: api.Group, Resource: op.Resource, Subresource: op.Subresource,
-		Namespace: namespace,
-	}, op.Purpose)
+	allowed, err := d.access.Allowed(ctx, out.Caller, right(op, namespace), op.Purpose)
 	if err != nil {
 		return err
 	}
@@ -64,6 +61,17 @@ func (d *Decider) require(ctx context.Context, out *Decision, namespace string) 
 		return denied(op, out.App)
 	}
 	return nil
+}
+
+// right is what an operation needs in a namespace.
+func right(op *operation.Operation, namespace string) review.Right {
+	return review.Right{
+		Verb: op.Verb, Group: api.Group, Resource: op.Resource, Subresource: op.Subresource, Namespace: namespace,
+	}
+}
+
+func unresolved(err error) *problem.Error {
+	return problem.New(problem.SourceFailed, "the app's namespace could not be looked up").WithCause(err)
 }
 
 // denied says which right is missing. It names the app and not its namespace:

@@ -45,11 +45,12 @@ type Decider struct {
 	access     Access
 	namespaces Namespaces
 	delegates  map[string]bool
+	batch      chan struct{} // a place for each review of a batch under way
 }
 
 // New gives a Decider.
 func New(c Config) *Decider {
-	d := &Decider{authn: c.Authenticator, access: c.Access, namespaces: c.Namespaces, delegates: map[string]bool{}}
+	d := &Decider{authn: c.Authenticator, access: c.Access, namespaces: c.Namespaces, delegates: map[string]bool{}, batch: make(chan struct{}, batchReviews)}
 	for _, name := range c.Delegates {
 		d.delegates[name] = true
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,7 @@ type world struct {
 	rights  map[review.Right]bool
 	found   map[string]namespaces.Resolution // by app
 
+	mu       sync.Mutex // a batch of reviews is made concurrently
 	asked    []review.Right
 	purposes []authn.Purpose
 	resolved []string
@@ -73,7 +75,9 @@ func (w *world) Authenticate(_ context.Context, t token.Token, p authn.Purpose) 
 }
 
 func (w *world) Allowed(ctx context.Context, c *authn.Caller, r review.Right, p authn.Purpose) (bool, error) {
+	w.mu.Lock()
 	w.asked, w.purposes = append(w.asked, r), append(w.purposes, p)
+	w.mu.Unlock()
 	switch w.broken {
 	case "access":
 		return false, problem.New(problem.SourceFailed, "access could not be reviewed")

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -19,10 +20,7 @@ func person(r Request, delegate bool) (string, error) {
 	name, times := r.Headers.Get(OnBehalfOfHeader)
 	switch {
 	case name == "" && times <= 1:
-		if delegate && r.Operation.Purpose == authn.ForWrite {
-			return "", problem.New(problem.AuthPersonMissing, "")
-		}
-		return "", nil
+		return "", unnamed(r.Operation, delegate)
 	case !delegate:
 		return "", problem.New(problem.AuthNotDelegate, "")
 	case times > 1 || strings.Contains(name, ","):
@@ -34,6 +32,14 @@ func person(r Request, delegate bool) (string, error) {
 			WithHint("a name has at most 256 printable ASCII characters and no spaces around it")
 	}
 	return name, nil
+}
+
+// unnamed judges a call that names nobody.
+func unnamed(op *operation.Operation, delegate bool) error {
+	if delegate && op.Purpose == authn.ForWrite {
+		return problem.New(problem.AuthPersonMissing, "")
+	}
+	return nil
 }
 
 func isPrintable(s string) bool {

@@ -98,9 +98,7 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (answer, error)
 	}
 	c := claims(d, now, readLife)
 	if key.op == whoami {
-		c.Who = &identity.Who{
-			Groups: d.Caller.Groups, Kind: string(d.Caller.Kind), Delegate: d.Delegate, Audiences: d.Caller.Audiences,
-		}
+		c.Who, c.App = who(d), ""
 	}
 	a, err := i.answer(d, c)
 	if err != nil {
@@ -110,6 +108,18 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (answer, error)
 		i.reads.Put(key, a, now.Add(readLife/2))
 	}
 	return a, nil
+}
+
+// who is what whoami needs to know of its caller. The whole of it is signed, so
+// that what reviews a caller's rights holds nothing between two processes' calls.
+func who(d *decision.Decision) *identity.Who {
+	w := &identity.Who{
+		Groups: d.Caller.Groups, Kind: string(d.Caller.Kind), Delegate: d.Delegate, Audiences: d.Caller.Audiences,
+	}
+	if d.App != "" {
+		w.App, w.UID, w.Extra = d.App, d.Caller.UID, d.Caller.Extra
+	}
+	return w
 }
 
 func claims(d *decision.Decision, now time.Time, life time.Duration) identity.Claims {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hangar.io/glidepath/api"
@@ -21,7 +22,10 @@ const Unmatched = "_unmatched"
 const appParam = "app"
 
 // Table finds operations by name. It does not change.
-type Table struct{ byID map[string]*Operation }
+type Table struct {
+	byID    map[string]*Operation
+	ordered []*Operation
+}
 
 // Operation is one operation of the contract, ready to be asked about.
 type Operation struct {
@@ -30,7 +34,7 @@ type Operation struct {
 	Purpose authn.Purpose
 
 	segments []segment
-	app      *param // the query parameter app of a fleet operation
+	app      *param // the query parameter app, where there is one
 }
 
 // segment is one segment of a path template: a fixed text or a parameter.
@@ -60,6 +64,7 @@ func NewTable(operations []api.Operation) (*Table, error) {
 			continue
 		}
 		t.byID[op.ID] = compiled
+		t.ordered = append(t.ordered, compiled)
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
@@ -72,6 +77,10 @@ func (t *Table) Lookup(id string) (*Operation, bool) {
 	op, ok := t.byID[id]
 	return op, ok
 }
+
+// All gives every operation, in the order of the contract. The slice is shared:
+// read it only.
+func (t *Table) All() []*Operation { return t.ordered }
 
 func compile(op api.Operation) (*Operation, error) {
 	if err := complete(op); err != nil {
@@ -94,6 +103,15 @@ func compile(op api.Operation) (*Operation, error) {
 	}
 	switch op.Scope {
 	case api.ScopeSelf:
+		// One that is about an app gives it no namespace: the token is all it takes.
+		if !takes(op.QueryParams, appParam) {
+			break
+		}
+		p, err := compileParam(op.QueryParams, appParam)
+		if err != nil {
+			return nil, err
+		}
+		o.app = p
 	case api.ScopeApp:
 		if !o.has(appParam) {
 			return nil, errors.New("no app in its path")
@@ -145,6 +163,10 @@ func compileParam(params []api.Param, name string) (*param, error) {
 		return &param{name: name, pattern: p.Pattern, maxLength: p.MaxLength, re: re}, nil
 	}
 	return nil, fmt.Errorf("parameter %q: not described", name)
+}
+
+func takes(params []api.Param, name string) bool {
+	return slices.ContainsFunc(params, func(p api.Param) bool { return p.Name == name })
 }
 
 func variable(segment string) (name string, ok bool) {

@@ -66,7 +66,7 @@ func (t *Target) name(p *param, value string) {
 	}
 }
 
-// query takes the app of a fleet operation. The query is read as net/url reads
+// query takes the app of an operation that has it in its query. The query is read as net/url reads
 // it, which is how backends read theirs.
 func (t *Target) query(p *param, query string) {
 	if query == "" {

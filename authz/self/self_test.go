@@ -1,6 +1,7 @@
 package self_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/authz/self"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
@@ -23,6 +27,7 @@ import (
 type backend struct {
 	http.Handler
 	signer *identity.Signer
+	asked  *asked
 }
 
 func newBackend(t *testing.T) *backend {
@@ -40,7 +45,21 @@ func newBackend(t *testing.T) *backend {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &backend{Handler: self.NewHandler(v, api.Operations(), new(telemetry.Tracing)), signer: signer}
+	a := new(asked)
+	return &backend{Handler: self.NewHandler(v, api.Operations(), a, new(telemetry.Tracing)), signer: signer, asked: a}
+}
+
+// asked stands in for what says who may call what.
+type asked struct {
+	app     string
+	who     decision.Standing
+	capable decision.Capable
+	err     error
+}
+
+func (a *asked) Of(_ context.Context, s decision.Standing, app string) (decision.Capable, error) {
+	a.who, a.app = s, app
+	return a.capable, a.err
 }
 
 func (b *backend) call(t *testing.T, method, target, op string, change func(*identity.Claims)) *httptest.ResponseRecorder {
@@ -91,6 +110,38 @@ func TestWhoamiAnswersWhatTheIdentitySays(t *testing.T) {
 				t.Errorf("headers %v", h)
 			}
 		})
+	}
+}
+
+func TestWhoamiSaysWhatTheCallerMayCallAboutAnApp(t *testing.T) {
+	b := newBackend(t)
+	who := identity.Who{Kind: "serviceAccount", Groups: []string{"g"}, UID: "u", Extra: map[string][]string{"k": {"v"}}, Delegate: true, App: "shop"}
+	ask := func(target string) *httptest.ResponseRecorder {
+		return b.call(t, "GET", target, "whoami", func(c *identity.Claims) { c.Who, c.OnBehalfOf = &who, "ana" })
+	}
+	read, write := &operation.Operation{}, &operation.Operation{}
+	read.ID, read.Tier, write.ID, write.Tier = "listLive", "T0", "cancelPipelineRun", "T1"
+	b.asked.capable = decision.Capable{Namespace: "app-shop-cicd", Operations: []decision.Capability{
+		{Operation: read}, {Operation: write, Refusal: problem.New(problem.AuthzDenied, "no").WithHint("ask")},
+	}}
+	// The app is the identity's, whatever the query says.
+	w := ask("/v1/whoami?app=another")
+	const want = `{"app":"shop","audiences":[],"delegate":true,"groups":["g"],"kind":"serviceAccount","namespace":"app-shop-cicd","onBehalfOf":"ana",` +
+		`"operations":[{"allowed":true,"op":"listLive","tier":"T0"},{"allowed":false,"hint":"ask","op":"cancelPipelineRun","rule":"GP-AUTHZ-001","tier":"T1"}],"username":"tower"}`
+	if w.Code != http.StatusOK || w.Body.String() != want {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	whole := authn.Restore(authn.Facts{Username: "tower", UID: "u", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v"}}}, authn.ServiceAccount)
+	if s := b.asked.who; b.asked.app != "shop" || s.Caller.Whole() != whole.Whole() || !s.Delegate || s.OnBehalfOf != "ana" {
+		t.Errorf("asked about %s by %+v", b.asked.app, s)
+	}
+	b.asked.err = problem.New(problem.SourceFailed, "")
+	if w := ask("/v1/whoami?app=shop"); w.Code != http.StatusBadGateway || rule(t, w) != "GP-API-502" {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	who.App, b.asked.app = "", ""
+	if w := ask("/v1/whoami"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "operations") || b.asked.app != "" {
+		t.Errorf("without an app: %d %s", w.Code, w.Body)
 	}
 }
 

@@ -58,6 +58,12 @@ type Who struct {
 	Kind      string   `json:"kind"`
 	Delegate  bool     `json:"delegate,omitempty"`
 	Audiences []string `json:"audiences"`
+	// App is the app that the caller asks about. It is not Claims.App, which
+	// says that the caller may act on the app in its namespace.
+	App string `json:"app,omitempty"`
+	// UID and Extra are set with App: reviews of the caller's rights need them.
+	UID   string              `json:"uid,omitempty"`
+	Extra map[string][]string `json:"extra,omitempty"`
 }
 
 // HashTarget gives the form in which a write's path and query stand in its
