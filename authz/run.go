@@ -73,10 +73,10 @@ func Run(ctx context.Context, c Config) error {
 	checks, err := extauthz.NewServer(extauthz.Config{
 		Operations: operations,
 		Decider:    decider,
-		Signer:  keys.signer,
-		Limits:  limits,
-		Metrics: extauthz.NewMetrics(reg),
-		Tracing: tracing,
+		Signer:     keys.signer,
+		Limits:     limits,
+		Metrics:    extauthz.NewMetrics(reg),
+		Tracing:    tracing,
 	})
 	if err != nil {
 		return err

@@ -97,6 +97,17 @@ func newCaller(f Facts, kind Kind) *Caller {
 	return c
 }
 
+// AccountGroups gives the groups that the cluster puts every ServiceAccount into,
+// by its user name. ok is false for a name that is no ServiceAccount's.
+func AccountGroups(username string) (groups []string, ok bool) {
+	rest, ok := strings.CutPrefix(username, serviceAccountPrefix)
+	namespace, name, both := strings.Cut(rest, ":")
+	if !ok || !both || namespace == "" || name == "" || strings.Contains(name, ":") {
+		return nil, false
+	}
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}, true
+}
+
 // Subject stands for everything of the caller that an access review is asked
 // about: user, uid, groups and extra. Two callers that differ in any have
 // different ones.

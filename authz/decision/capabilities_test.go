@@ -27,7 +27,7 @@ func (w *world) capable(ctx context.Context, user, person, app string) (decision
 // What whoami says of an operation is what a call of it then gets: for every
 // operation, many sets of rights, and every kind of app and caller.
 func TestACapabilityIsWhatTheCallThenGets(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same sets of rights each time
+	random := rand.New(rand.NewPCG(1, 2)) // the same each time
 	namespaces := []string{"", "app-gate-api-cicd", "infra-postgres-cicd", "app-both-cicd", "infra-both-cicd", "app-missing-cicd"}
 	rights := slices.Collect(maps.Values(contractRights))
 	slices.Sort(rights)

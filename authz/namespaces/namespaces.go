@@ -88,12 +88,17 @@ func (x *Index) Resolve(app string) (Resolution, error) {
 	if err := x.Ready(); err != nil {
 		return Resolution{}, err
 	}
+	return resolve(app, x.find)
+}
+
+// resolve finds an app's namespace among those that find knows.
+func resolve(app string, find func(name string) (ns Namespace, ending bool, err error)) (Resolution, error) {
 	name := "app-" + app + "-cicd"
-	own, ownEnding, err := x.find(name)
+	own, ownEnding, err := find(name)
 	if err != nil {
 		return Resolution{}, err
 	}
-	infra, infraEnding, err := x.find("infra-" + app + "-cicd")
+	infra, infraEnding, err := find("infra-" + app + "-cicd")
 	if err != nil {
 		return Resolution{}, err
 	}

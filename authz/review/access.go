@@ -11,12 +11,13 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// How long verdicts on access are remembered, and how many.
+// How long verdicts on access are remembered for reads. Those of writes are not.
 const (
-	allowedTTL = 10 * time.Second
-	deniedTTL  = 5 * time.Second
-	accessSize = 16384
+	AllowedTTL = 10 * time.Second
+	DeniedTTL  = 5 * time.Second
 )
+
+const accessSize = 16384
 
 // Right is what a caller may or may not do.
 type Right struct {
@@ -96,9 +97,9 @@ func (a *Access) fill(ctx context.Context, key accessKey, c *authn.Caller) (bool
 	if err != nil {
 		return false, err
 	}
-	keep := deniedTTL
+	keep := DeniedTTL
 	if allowed {
-		keep = allowedTTL
+		keep = AllowedTTL
 	}
 	a.decided.Put(key, allowed, start.Add(keep))
 	return allowed, nil

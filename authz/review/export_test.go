@@ -5,6 +5,4 @@ const (
 	AcceptedTTL = acceptedTTL
 	RefusedTTL  = refusedTTL
 	RefusedSize = refusedSize
-	AllowedTTL  = allowedTTL
-	DeniedTTL   = deniedTTL
 )

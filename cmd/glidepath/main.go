@@ -7,7 +7,8 @@ import (
 )
 
 type cli struct {
-	XDS xdsCommands `cmd:"" name:"xds" help:"What the edge serves: print it, or check it."`
+	XDS     xdsCommands    `cmd:"" name:"xds" help:"What the edge serves: print it, or check it."`
+	Explain explainCommand `cmd:"" help:"Say how a call would be decided, step by step, and why."`
 }
 
 func main() {

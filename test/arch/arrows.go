@@ -78,6 +78,10 @@ func arrows(module string, packages []Package) []string {
 	return faults
 }
 
+// tool is the command that is no process of the gateway: it holds no key of one,
+// and shows operators what several components would do, by their own code.
+const tool = "cmd/glidepath"
+
 // oneComponent checks that a command is the process of one component at most, so
 // that the process with the signing key carries nothing of another service.
 func oneComponent(module string, packages []Package) []string {
@@ -85,7 +89,7 @@ func oneComponent(module string, packages []Package) []string {
 	first := map[string]string{}
 	for _, pkg := range packages {
 		from, _ := place(pkg.Dir)
-		if from.rank != rankCommand {
+		if from.rank != rankCommand || from.component == tool {
 			continue
 		}
 		for _, file := range pkg.Files {
