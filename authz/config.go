@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hangar.io/glidepath/authz/edgemetrics"
+	"hangar.io/glidepath/authz/oidc"
 	"hangar.io/glidepath/internal/telemetry"
 )
 
@@ -26,6 +27,7 @@ type Config struct {
 	MetricsListen   string   `env:"METRICS_LISTEN" default:":9090" help:"Address of the metrics."`
 	ProbeListen     string   `env:"PROBE_LISTEN" default:":8081" help:"Address of the probes, /healthz and /readyz."`
 
+	OIDC oidc.Settings `embed:""`
 	telemetry.TraceConfig
 }
 
@@ -42,6 +44,7 @@ func (c *Config) Validate() error {
 		checkPath("--identity-keys-dir", c.IdentityKeysDir),
 		checkListen("--metrics-listen", c.MetricsListen),
 		checkListen("--probe-listen", c.ProbeListen),
+		c.OIDC.Validate(),
 		c.TraceConfig.Validate(),
 	}
 	if c.Socket != "" && c.Socket == c.HTTPSocket {

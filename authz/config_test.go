@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"hangar.io/glidepath/authz"
+	"hangar.io/glidepath/authz/oidc"
 )
 
 // sound gives a configuration without a fault.
@@ -24,6 +25,7 @@ func sound(t *testing.T) authz.Config {
 		Socket: "/run/authz.sock", HTTPSocket: "/run/authz-http.sock", IdentityKey: key, IdentityKeysDir: dir,
 		EnvoyAdmin: "unix:///run/admin.sock", MetricsListen: ":9090", ProbeListen: ":8081",
 		Delegates: []string{"tower"}, TokenAudiences: []string{"glidepath"},
+		OIDC: oidc.Settings{Issuer: "https://dex.example/dex", Audience: "glidepath-api", AllowedUsers: []string{"jo", "al:id=42"}},
 	}
 }
 
@@ -32,7 +34,7 @@ func TestASoundConfigurationHasNoFault(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	c.EnvoyAdmin, c.Delegates, c.TokenAudiences = "", nil, nil
+	c.EnvoyAdmin, c.Delegates, c.TokenAudiences, c.OIDC = "", nil, nil, oidc.Settings{}
 	if err := c.Validate(); err != nil {
 		t.Errorf("with nothing that may be left out: %v", err)
 	}
@@ -57,6 +59,18 @@ func TestEachFaultOfAConfigurationIsToldByItsFlag(t *testing.T) {
 		"probes on nothing":              {func(c *authz.Config) { c.ProbeListen = "" }, "--probe-listen"},
 		"a delegate without a name":      {func(c *authz.Config) { c.Delegates = []string{"a", ""} }, "--delegates"},
 		"an audience with a space":       {func(c *authz.Config) { c.TokenAudiences = []string{" a"} }, "--token-audiences"},
+		"people of no issuer":            {func(c *authz.Config) { c.OIDC.Issuer = "" }, "--oidc-issuer"},
+		"keys of no issuer":              {func(c *authz.Config) { c.OIDC = oidc.Settings{JWKSURL: "https://dex.example"} }, "--oidc-issuer"},
+		"an issuer that is no URL":       {func(c *authz.Config) { c.OIDC.Issuer = "dex" }, "--oidc-issuer"},
+		"an issuer with a query":         {func(c *authz.Config) { c.OIDC.Issuer += "?a=b" }, "--oidc-issuer"},
+		"keys in a file":                 {func(c *authz.Config) { c.OIDC.JWKSURL = "file:///etc/keys" }, "--oidc-jwks-url"},
+		"people of any client":           {func(c *authz.Config) { c.OIDC.Audience = "" }, "--oidc-audience"},
+		"anyone who signs in":            {func(c *authz.Config) { c.OIDC.AllowedUsers = nil }, "--oidc-allowed-users"},
+		"two people who are none":        {func(c *authz.Config) { c.OIDC.AllowedUsers = []string{"*", ""} }, "--oidc-allowed-users"},
+		"half a client certificate":      {func(c *authz.Config) { c.OIDC.Server.CertFile = "/a" }, "--oidc-cert-file"},
+		"authorities for keys in the clear": {func(c *authz.Config) {
+			c.OIDC.Server.CAFile, c.OIDC.JWKSURL = "/a", "http://dex.dex.svc:5556/dex/keys"
+		}, "--oidc-ca-file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := sound(t)
@@ -87,7 +101,9 @@ func TestTheConfigurationIsReadFromFlagsAndTheEnvironment(t *testing.T) {
 	for name, value := range map[string]string{
 		"AUTHZ_SOCKET": "/run/other.sock", "AUTHZ_HTTP_SOCKET": want.HTTPSocket, "IDENTITY_KEY_FILE": want.IdentityKey,
 		"IDENTITY_KEYS_DIR": want.IdentityKeysDir, "DELEGATES": "tower,system:serviceaccount:a:b", "TOKEN_AUDIENCES": "",
-		"ENVOY_ADMIN": want.EnvoyAdmin, "KUBECONFIG": "", "METRICS_LISTEN": ":1", "PROBE_LISTEN": ":2",
+		"OIDC_ISSUER": want.OIDC.Issuer, "OIDC_AUDIENCE": want.OIDC.Audience, "OIDC_ALLOWED_USERS": "jo,al:id=42", "OIDC_CA_FILE": "/ca.pem",
+		"OIDC_JWKS_URL": "https://dex.example/dex/keys",
+		"ENVOY_ADMIN":   want.EnvoyAdmin, "KUBECONFIG": "", "METRICS_LISTEN": ":1", "PROBE_LISTEN": ":2",
 	} {
 		t.Setenv(name, value)
 	}
@@ -104,6 +120,10 @@ func TestTheConfigurationIsReadFromFlagsAndTheEnvironment(t *testing.T) {
 	}
 	if !slices.Equal(c.Delegates, []string{"tower", "system:serviceaccount:a:b"}) || len(c.TokenAudiences) != 0 || c.Kubeconfig != "" {
 		t.Errorf("got %+v", c)
+	}
+	if c.OIDC.Issuer != want.OIDC.Issuer || c.OIDC.Audience != want.OIDC.Audience || !slices.Equal(c.OIDC.AllowedUsers, want.OIDC.AllowedUsers) ||
+		c.OIDC.Server.CAFile != "/ca.pem" || c.OIDC.JWKSURL != "https://dex.example/dex/keys" {
+		t.Errorf("got %+v", c.OIDC)
 	}
 	t.Setenv("AUTHZ_HTTP_SOCKET", "relative")
 	if _, err := parser.Parse([]string{"--socket=/run/authz.sock"}); err == nil {

@@ -19,7 +19,9 @@ import (
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/edgemetrics"
 	"hangar.io/glidepath/authz/extauthz"
+	"hangar.io/glidepath/authz/jwks"
 	"hangar.io/glidepath/authz/namespaces"
+	"hangar.io/glidepath/authz/oidc"
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/authz/review"
 	"hangar.io/glidepath/authz/self"
@@ -62,10 +64,14 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer reviews.close()
+	people, err := oidc.NewPeople(c.OIDC, reg, jwks.NewMetrics(reg))
+	if err != nil {
+		return err
+	}
 	limits := bucket.New(bucket.Config{})
 	limits.MustRegister(reg)
 	decider := decision.New(decision.Config{
-		Authenticator: authn.ByIssuer{Default: reviews.tokens},
+		Authenticator: authn.ByIssuer{Issuers: people.Issuers, Default: reviews.tokens},
 		Access:        reviews.access,
 		Namespaces:    index,
 		Delegates:     c.Delegates,
@@ -99,6 +105,7 @@ func Run(ctx context.Context, c Config) error {
 		lifecycle.Loop(index.Run),
 		lifecycle.Loop(keys.verifier.Run),
 		lifecycle.Loop(keys.signer.Run),
+		lifecycle.Loop(people.Run),
 		checks.Serve(l.checks, index.Synced()),
 		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), decider.Capabilities(operations), tracing)),
 		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(reg)),

@@ -24,7 +24,8 @@ const (
 // Caller it returns is shared: read it only.
 //
 // The error is a *problem.Error: GP-AUTH-002 when the token is not accepted,
-// GP-API-502 when nobody could tell. There is a Caller exactly when there is no
+// GP-AUTH-005 when it is a person's who may not sign in, GP-API-502 when nobody
+// could tell. There is a Caller exactly when there is no
 // error.
 type Authenticator interface {
 	Authenticate(ctx context.Context, t token.Token, p Purpose) (*Caller, error)
@@ -33,7 +34,9 @@ type Authenticator interface {
 // ByIssuer picks the authenticator of a token by the issuer that the token
 // names. The name is unverified: a token can choose who judges it, so each
 // authenticator must verify everything by itself and must refuse a token of
-// another issuer.
+// another issuer. A token that names several, or is otherwise broken, belongs to
+// the first known one that it names: no token that anybody could read as a
+// person's is shown to the cluster.
 type ByIssuer struct {
 	// Issuers are the authenticators of the issuers that are known here.
 	Issuers map[string]Authenticator
@@ -44,8 +47,10 @@ type ByIssuer struct {
 // Authenticate asks the token's authenticator.
 func (b ByIssuer) Authenticate(ctx context.Context, t token.Token, p Purpose) (*Caller, error) {
 	if len(b.Issuers) > 0 { // else nobody needs the claims
-		if a, ok := b.Issuers[t.Unverified().Issuer]; ok {
-			return a.Authenticate(ctx, t, p)
+		for _, issuer := range t.Issuers() {
+			if a, ok := b.Issuers[issuer]; ok {
+				return a.Authenticate(ctx, t, p)
+			}
 		}
 	}
 	return b.Default.Authenticate(ctx, t, p)

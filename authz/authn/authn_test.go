@@ -118,7 +118,13 @@ func TestATokenIsJudgedByTheAuthenticatorOfItsIssuer(t *testing.T) {
 		"a longer name of a known issuer":  {jwt(`{"iss":"https://people/"}`), "cluster"},
 		"a JWT without an issuer":          {jwt(`{}`), "cluster"},
 		"a token that is no JWT":           {"abc", "cluster"},
-		"a token that names two of them":   {jwt(`{"iss":"https://people","iss":"x"}`), "cluster"},
+		"a token that names two of them":   {jwt(`{"iss":"x","iss":"https://people"}`), "people"},
+		"one that goes on after its end":   {jwt(`{"iss":"https://people"}{`), "people"},
+		"one that is cut off":              {jwt(`{"iss":"https://people","exp":`), "people"},
+		"one with text that is none":       {jwt(`{"sub":"` + "\xff" + `","iss":"https://people"}`), "people"},
+		"one with a byte order mark":       {jwt("\ufeff" + `{"iss":"https://people"}`), "people"},
+		"an issuer deep inside":            {jwt(`{"x":{"iss":"https://people"}}`), "cluster"},
+		"an issuer in other capitals":      {jwt(`{"ISS":"https://people"}`), "cluster"},
 		"an issuer that is the empty text": {jwt(`{"iss":""}`), "cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -131,6 +137,22 @@ func TestATokenIsJudgedByTheAuthenticatorOfItsIssuer(t *testing.T) {
 				t.Errorf("judged by %v, %v", c, err)
 			}
 		})
+	}
+}
+
+func TestAPersonsName(t *testing.T) {
+	for login, usable := range map[string]bool{
+		"octocat": true, "Jo-Hub": true, "a": true, "42": true, "jo_corp": true, "legacy-": true, strings.Repeat("a", 39): true,
+		"": false, "-jo": false, "_jo": false, "jo.hub": false, "jo hub": false, "jo:hub": false, "jo/hub": false, "jo@hub": false,
+		"jö": false, "jo\n": false, "jo[bot]": false, "jo,al": false, strings.Repeat("a", 40): false,
+	} {
+		c, err := authn.NewPerson(login, authn.Facts{Username: "system:admin"})
+		if (err == nil) != usable {
+			t.Errorf("%q: %v", login, err)
+		}
+		if usable && (c.Username != "people:"+login || c.Kind != authn.Person) {
+			t.Errorf("%q became %+v", login, c)
+		}
 	}
 }
 

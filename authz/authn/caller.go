@@ -22,10 +22,6 @@ const (
 	User           Kind = "user"
 )
 
-// PersonPrefix starts the user name of every person. Only the verification of a
-// person's own ID token gives such a name.
-const PersonPrefix = "people:"
-
 const (
 	serviceAccountPrefix = "system:serviceaccount:"
 	anonymous            = "system:anonymous"

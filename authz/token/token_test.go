@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +215,9 @@ func FuzzFromHeaders(f *testing.F) {
 		if secret == "" || len(secret) > token.MaxBytes || strings.ContainsAny(secret, ", \t\r\n\x00\"") || !strings.Contains(source, secret) {
 			t.Errorf("%q was taken from %q", secret, source)
 		}
-		tok.Unverified()
+		u, all := tok.Unverified(), tok.Issuers()
+		if u.Issuer != "" && !slices.Contains(all, u.Issuer) {
+			t.Errorf("the issuer %q is none of %q", u.Issuer, all)
+		}
 	})
 }
