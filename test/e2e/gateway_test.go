@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		gw, err = devenv.StartGateway(ctx, devenv.GatewayConfig{
 			Dir: dir, Faults: true, PlannedTo: planned.Addr, Race: devtest.Race,
+			Args:     map[string][]string{"authz": {"--delegates=" + account(appDelegate).Username()}},
 			Progress: func(line string) { fmt.Fprintln(os.Stderr, "e2e:", line) },
 		})
 		if err != nil {

@@ -107,6 +107,12 @@ func bindRole(t *testing.T, role, namespace, caller string) (unbind func()) {
 	if !there {
 		t.Fatalf("no sample caller %q", caller)
 	}
+	return bindAccount(t, role, namespace, c)
+}
+
+// bindAccount is bindRole for any ServiceAccount.
+func bindAccount(t *testing.T, role, namespace string, c fleet.Caller) (unbind func()) {
+	t.Helper()
 	bindings := gw.APIServer.Client.RbacV1().RoleBindings(namespace)
 	b, err := bindings.Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"},
