@@ -19,6 +19,7 @@ import (
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/edgemetrics"
 	"hangar.io/glidepath/authz/extauthz"
+	"hangar.io/glidepath/authz/forgery"
 	"hangar.io/glidepath/authz/jwks"
 	"hangar.io/glidepath/authz/namespaces"
 	"hangar.io/glidepath/authz/oidc"
@@ -59,12 +60,13 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	reviews, err := newReviews(cluster, reg, c.TokenAudiences)
+	issuerKeys := jwks.NewMetrics(reg)
+	reviews, err := newReviews(cluster, reg, issuerKeys, c.TokenAudiences)
 	if err != nil {
 		return err
 	}
 	defer reviews.close()
-	people, err := oidc.NewPeople(c.OIDC, reg, jwks.NewMetrics(reg))
+	people, err := oidc.NewPeople(c.OIDC, reg, issuerKeys)
 	if err != nil {
 		return err
 	}
@@ -106,6 +108,7 @@ func Run(ctx context.Context, c Config) error {
 		lifecycle.Loop(keys.verifier.Run),
 		lifecycle.Loop(keys.signer.Run),
 		lifecycle.Loop(people.Run),
+		lifecycle.Loop(reviews.forgery.Run),
 		checks.Serve(l.checks, index.Synced()),
 		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), decider.Capabilities(operations), tracing)),
 		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(reg)),
@@ -131,12 +134,13 @@ func watchNamespaces(cluster *rest.Config, reg prometheus.Registerer) (*namespac
 
 // reviews are the parts that ask the API server.
 type reviews struct {
-	client *review.Client
-	tokens *review.Tokens
-	access *review.Access
+	client  *review.Client
+	forgery *forgery.Filter
+	tokens  *review.Tokens
+	access  *review.Access
 }
 
-func newReviews(cluster *rest.Config, reg prometheus.Registerer, audiences []string) (*reviews, error) {
+func newReviews(cluster *rest.Config, reg prometheus.Registerer, issuerKeys *jwks.Metrics, audiences []string) (*reviews, error) {
 	client, err := review.NewClient(cluster)
 	if err != nil {
 		return nil, err
@@ -150,16 +154,22 @@ func newReviews(cluster *rest.Config, reg prometheus.Registerer, audiences []str
 	if err != nil {
 		return nil, err
 	}
+	filter, err := forgery.New(forgery.Config{Cluster: cluster, Keys: issuerKeys, Metrics: reg})
+	if err != nil {
+		return nil, err
+	}
+	tokens.ScreenBy(filter)
 	access, err := review.NewAccess(client, slots, metrics)
 	if err != nil {
 		return nil, err
 	}
-	return &reviews{client: client, tokens: tokens, access: access}, nil
+	return &reviews{client: client, forgery: filter, tokens: tokens, access: access}, nil
 }
 
 func (r *reviews) close() {
 	r.tokens.Close()
 	r.access.Close()
+	r.forgery.Close()
 	r.client.Close()
 }
 

@@ -49,6 +49,7 @@ type Server struct {
 	asked  []authorizationv1.SubjectAccessReviewSpec
 	tried  []string
 	fault  func(http.ResponseWriter, *http.Request) bool
+	issuer *issuer // nil when it publishes no keys
 
 	watched namespaceLog
 }
@@ -190,6 +191,8 @@ func (s *Server) Decide(w http.ResponseWriter, r *http.Request) {
 		s.reviewAccess(w, r)
 	case "GET /api/v1/namespaces":
 		s.watched.serve(w, r)
+	case "GET " + Configuration, "GET " + Keys:
+		s.publish(w, r)
 	default:
 		refuse(w, http.StatusNotFound, "the server could not find the requested resource")
 	}

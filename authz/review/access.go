@@ -8,7 +8,6 @@ import (
 
 	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/ttl"
-	"hangar.io/glidepath/internal/problem"
 )
 
 // How long verdicts on access are remembered for reads. Those of writes are not.
@@ -115,7 +114,7 @@ func (a *Access) ask(ctx context.Context, c *authn.Caller, r Right, class class)
 	status, err := a.api.ReviewAccess(ctx, spec(c, r))
 	if err != nil {
 		a.metrics.asked(kindAccess, resultFailed, start)
-		return false, problem.New(problem.SourceFailed, "access could not be reviewed").WithCause(err)
+		return false, unanswered("access could not be reviewed", err)
 	}
 	// An evaluation error may come with either verdict and changes none.
 	if !status.Allowed || status.Denied {

@@ -114,6 +114,9 @@ func (c *Client) post(ctx context.Context, url string, in, out any) error {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxAnswerBytes)
 		_ = resp.Body.Close()
 	}()
+	if resp.StatusCode == http.StatusTooManyRequests {
+		return newBusy(resp.Header)
+	}
 	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the API server answered %s", resp.Status)
 	}

@@ -21,6 +21,9 @@ const (
 	// good token: a revoked one ends within 20 s.
 	acceptedTTL  = 10 * time.Second
 	acceptedSize = 8192
+	// acceptedBytes bounds the facts of their callers: a caller may be in
+	// thousands of groups. Without those it is a kilobyte.
+	acceptedBytes = 32 << 20
 	// Refused tokens are apart from accepted ones, so that a flood of made-up
 	// tokens evicts made-up tokens alone.
 	refusedTTL  = 3 * time.Second
@@ -37,6 +40,7 @@ type Tokens struct {
 	metrics   *Metrics
 	audiences []string
 	keys      *token.Keyer
+	screen    Screen // nil for none
 
 	accepted *ttl.Cache[token.Key, *authn.Caller]
 	refused  *ttl.Cache[token.Key, *problem.Error]
@@ -46,7 +50,7 @@ type Tokens struct {
 // NewTokens gives an authenticator that asks api. A token must be for one of
 // the audiences; without any, for the API server's own. Close it when done.
 func NewTokens(api API, s *Slots, m *Metrics, audiences []string) (*Tokens, error) {
-	accepted, err := ttl.NewCache[token.Key, *authn.Caller](acceptedSize)
+	accepted, err := ttl.NewWeighedCache[token.Key](acceptedSize, acceptedBytes, (*authn.Caller).Bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +67,10 @@ func NewTokens(api API, s *Slots, m *Metrics, audiences []string) (*Tokens, erro
 		group: ttl.NewGroup[token.Key, *authn.Caller](FillTimeout),
 	}, nil
 }
+
+// ScreenBy has s look at each token that was not accepted here before, ahead of
+// the cluster. Call it before the first token comes.
+func (t *Tokens) ScreenBy(s Screen) { t.screen = s }
 
 // Close ends the questions under way and waits for them.
 func (t *Tokens) Close() { t.group.Close() }
@@ -106,7 +114,7 @@ func (t *Tokens) fill(ctx context.Context, key token.Key, tok token.Token) (*aut
 		return c, nil // another fill ended between the look-up and this one
 	}
 	c, err := t.ask(ctx, key, tok, authn.ForRead)
-	if refusal, ok := isRefusal(err); ok {
+	if refusal, ok := isRefusal(err); ok && !errors.As(err, new(*screened)) {
 		t.refused.Put(key, refusal, start.Add(refusedTTL))
 	}
 	if err != nil {
@@ -122,7 +130,10 @@ func (t *Tokens) fill(ctx context.Context, key token.Key, tok token.Token) (*aut
 
 // ask makes one TokenReview. A refusal ends what was remembered of the token.
 func (t *Tokens) ask(ctx context.Context, key token.Key, tok token.Token, p authn.Purpose) (*authn.Caller, error) {
-	class := t.class(key, p)
+	class, accepted, err := t.admit(ctx, key, tok, p)
+	if err != nil {
+		return nil, err
+	}
 	if err := t.slots.take(ctx, class); err != nil {
 		return nil, unanswered("the token could not be reviewed", err)
 	}
@@ -143,22 +154,10 @@ func (t *Tokens) ask(ctx context.Context, key token.Key, tok token.Token, p auth
 		return nil, problem.New(problem.AuthBadToken, "the cluster did not accept the token").WithCause(err)
 	}
 	t.metrics.asked(kindToken, resultAccepted, start)
-	return c, nil
-}
-
-// class ranks a question. That a token was accepted before says nothing about
-// now, but whoever floods the gateway has few such tokens.
-func (t *Tokens) class(key token.Key, p authn.Purpose) class {
-	known := t.accepted.Known(key)
-	switch {
-	case known && p == authn.ForRead:
-		return read
-	case known:
-		return write
-	case p == authn.ForRead:
-		return unknownRead
+	if accepted != nil {
+		accepted()
 	}
-	return unknownWrite
+	return c, nil
 }
 
 // judge says who the status names, or why nobody.
@@ -201,13 +200,4 @@ func isRefusal(err error) (*problem.Error, bool) {
 		return nil, false
 	}
 	return p, true
-}
-
-// unanswered is the answer to a call whose question has none. An error that is
-// a caller's answer already stays as it is.
-func unanswered(message string, err error) error {
-	if _, ok := errors.AsType[*problem.Error](err); ok {
-		return err
-	}
-	return problem.New(problem.SourceFailed, message).WithCause(err)
 }

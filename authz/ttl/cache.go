@@ -16,11 +16,28 @@ import (
 type Cache[K comparable, V any] struct {
 	mu      sync.Mutex
 	entries *simplelru.LRU[K, entry[V]]
+	// weigh, most and weight bound what is kept in bytes; weigh may be nil.
+	weigh        func(V) int
+	most, weight int
 }
 
 type entry[V any] struct {
-	value V
-	end   time.Time
+	value  V
+	end    time.Time
+	weight int
+}
+
+// NewWeighedCache gives a cache that holds at most size entries, and values of
+// at most so many bytes in all, as weigh tells them. A value that alone is
+// heavier is not kept.
+func NewWeighedCache[K comparable, V any](size, bytes int, weigh func(V) int) (*Cache[K, V], error) {
+	c := &Cache[K, V]{weigh: weigh, most: bytes}
+	var err error
+	c.entries, err = simplelru.NewLRU(size, func(_ K, e entry[V]) { c.weight -= e.weight })
+	if err != nil {
+		return nil, fmt.Errorf("making a cache of %d entries: %w", size, err)
+	}
+	return c, nil
 }
 
 // NewCache gives a cache that holds at most size entries, at least one.
@@ -56,7 +73,20 @@ func (c *Cache[K, V]) Known(key K) bool {
 func (c *Cache[K, V]) Put(key K, value V, end time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries.Add(key, entry[V]{value: value, end: end})
+	e := entry[V]{value: value, end: end}
+	if c.weigh == nil {
+		c.entries.Add(key, e)
+		return
+	}
+	c.entries.Remove(key) // or its weight would stay
+	if e.weight = c.weigh(value); e.weight > c.most {
+		return
+	}
+	c.weight += e.weight
+	c.entries.Add(key, e)
+	for c.weight > c.most {
+		c.entries.RemoveOldest()
+	}
 }
 
 // Drop forgets a key.

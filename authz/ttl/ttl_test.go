@@ -3,6 +3,7 @@ package ttl_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -217,4 +218,46 @@ func TestAFillIsInTheTraceOfWhoStartedItAndTheOthersLinkToIt(t *testing.T) {
 			t.Errorf("the second caller links to %v, want %v", links, fillIn)
 		}
 	})
+}
+
+func TestAWeighedCacheKeepsSoManyBytesAndNoMore(t *testing.T) {
+	c, err := ttl.NewWeighedCache[string, string](4, 10, func(v string) int { return len(v) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now().Add(time.Hour)
+	kept := func(want ...string) {
+		t.Helper()
+		for _, key := range []string{"a", "b", "c", "d", "e"} {
+			if _, ok := c.Get(key, time.Now()); ok != slices.Contains(want, key) {
+				t.Errorf("%s is kept: %v, want %v", key, ok, want)
+			}
+		}
+	}
+	put := func(key string, n int) { c.Put(key, strings.Repeat("x", n), end) }
+	put("a", 4)
+	put("b", 6)
+	kept("a", "b")
+	put("c", 1) // one byte too many: the oldest goes
+	kept("b", "c")
+	for range 10 { // in its own place, it counts once
+		put("b", 9)
+	}
+	kept("b", "c")
+	put("d", 11)
+	kept("b", "c")
+	put("b", 11) // an older value of the key must not be taken for it
+	kept("c")
+	c.Drop("c")
+	put("a", 10)
+	kept("a")
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		put(key, 1)
+	}
+	kept("b", "c", "d", "e")
+	put("a", 7)
+	kept("c", "d", "e", "a")
+	if _, err := ttl.NewWeighedCache[string, string](0, 1, nil); err == nil {
+		t.Error("a cache of no entries")
+	}
 }
