@@ -61,6 +61,10 @@ func exceptions() []exception {
 			"names that stand twice count once, so the limit of 200 is not one of length; the edge bounds the query",
 		},
 		{
+			"owasp-string-limit", "/components/schemas/LiveLog",
+			"a log has no greatest length, and no reader here holds it whole",
+		},
+		{
 			"owasp-string-limit", "/components/schemas/EventStream",
 			"a stream has no greatest length",
 		},

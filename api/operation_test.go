@@ -59,7 +59,7 @@ func theOperations() []operation {
 func plannedOperations() []string {
 	return []string{
 		"listRuns", "getRun", "getRunLogs", "explainRun", "listFleetRuns", "listTests", "getTestReport",
-		"getLiveLogs", "streamLiveRuns",
+		"streamLiveRuns",
 		"listFleetReleases", "listReleaseEvents", "listReleases", "getRelease", "getReleaseRun",
 		"listEnvironments", "getRollbackPlan", "listPreviews",
 		"getEvidence",
@@ -108,9 +108,9 @@ func TestTheSwitchesOfThePolicies(t *testing.T) {
 			func(op api.Operation) bool { return op.Write },
 			[]string{"rerunPipelineRun", "cancelPipelineRun", "promoteEnvironment", "rollbackEnvironment"},
 		},
-		"two operations stay open": {
+		"three operations stay open": {
 			func(op api.Operation) bool { return op.Stream },
-			[]string{"streamLiveRuns", "streamEvents"},
+			[]string{"getLiveLogs", "streamLiveRuns", "streamEvents"},
 		},
 		"archived runs and live lists are cached": {
 			func(op api.Operation) bool { return op.Cached },

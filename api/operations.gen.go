@@ -280,7 +280,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/live/taskruns/{taskRun}/logs/{container}",
 			Tier: "T0", Backend: "livehub", Scope: "app",
 			Verb: "get", Resource: "runs", Subresource: "logs",
-			Stream: false, Write: false, Cached: false, Planned: true,
+			Stream: true, Write: false, Cached: false, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",
@@ -299,6 +299,11 @@ func operationTable() []Operation {
 					Pattern:   "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$",
 					MaxLength: 63,
 					Required:  true,
+				},
+			},
+			QueryParams: []Param{
+				{
+					Name: "follow", In: "query",
 				},
 			},
 			HeaderParams: []Param{

@@ -80,6 +80,7 @@ func TestQueryParametersOfEachOperation(t *testing.T) {
 		"listRuns":            {"sinceHours", "limit", "view"},
 		"listFleetRuns":       {"app", "sinceHours", "limit"},
 		"listTests":           {"limit"},
+		"getLiveLogs":         {"follow"},
 		"listLiveRuns":        {"app", "limit", "continue"},
 		"listLiveTaskRuns":    {"app", "pipelineRuns"},
 		"listFleetReleases":   {"app", "limit", "continue"},

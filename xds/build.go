@@ -94,6 +94,7 @@ func route(op api.Operation, pol policy.Policy, cluster string) model.Route {
 		Cluster:         cluster,
 		Timeout:         settings.Timeout,
 		Stream:          op.Stream,
+		Silence:         silence(op),
 		RateLimit:       settings.RateLimit.Limit,
 		CallerRateLimit: settings.CallerRateLimit.Limit,
 		MaxBodyBytes:    maxBody(op),

@@ -129,6 +129,23 @@ func TestAStreamHasAClusterOfItsOwnThatIsNotTheFirstToGiveWay(t *testing.T) {
 	}
 }
 
+func TestALogMayBeSilentForLongerThanWhatIsPinged(t *testing.T) {
+	t.Parallel()
+	operations := api.Operations()
+	for i := range operations {
+		operations[i].Planned = operations[i].Planned && operations[i].ID != "streamLiveRuns"
+	}
+	e, err := Build(operations, policy.Policy{}, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for op, want := range map[string]time.Duration{"getLiveLogs": time.Hour, "streamLiveRuns": time.Minute, "listLive": 0} {
+		if got := routeOf(t, e, op).Silence; got != want {
+			t.Errorf("%s may be silent for %s, want %s", op, got, want)
+		}
+	}
+}
+
 func TestThePolicyReachesTheRoutes(t *testing.T) {
 	t.Parallel()
 	e := build(t, options(), "version: 1\nbackends: {livehub: {timeout: 9s}}\noperations: {listLive: {timeout: 3s}}\n")

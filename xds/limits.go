@@ -40,6 +40,27 @@ func maxBody(op api.Operation) uint32 {
 	}
 }
 
+// idle is how long neither side of a call may send anything. The pings of an
+// event stream are closer together.
+const idle = time.Minute
+
+// quietLog is how long a followed log may be silent: nothing pings it, and a
+// container may work for long without a word. It is Tekton's own bound on a
+// TaskRun where nobody says another.
+const quietLog = time.Hour
+
+// silence gives how long a stream may send nothing.
+func silence(op api.Operation) time.Duration {
+	switch {
+	case !op.Stream:
+		return 0
+	case op.ID == "getLiveLogs":
+		return quietLog
+	default:
+		return idle
+	}
+}
+
 // limits protect one connection or call of the edge.
 func limits() model.Limits {
 	return model.Limits{
@@ -47,7 +68,7 @@ func limits() model.Limits {
 		MaxHeaders:            100,
 		HeadersTimeout:        5 * time.Second,
 		RequestTimeout:        30 * time.Second,
-		IdleTimeout:           time.Minute,
+		IdleTimeout:           idle,
 		ConnectionIdleTimeout: 5 * time.Minute,
 		MaxStreamDuration:     24 * time.Hour,
 		BufferBytes:           32 << 10,

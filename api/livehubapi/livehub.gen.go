@@ -41,6 +41,11 @@ type LiveList struct {
 	TaskRuns []TaskRun `json:"taskRuns"`
 }
 
+// LiveLog Log lines, each with its time in RFC 3339. There is no bound on their number.
+//
+// Example: 2026-10-31T10:00:03.120498712Z + go test ./...
+type LiveLog = string
+
 // LivePipelineRunList Live PipelineRuns, or a page of them.
 //
 // Example: {"continue":"bGl2ZS1nYXRlLWFwaQ","pipelineRuns":[{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","metadata":{"creationTimestamp":"2026-10-31T10:00:00Z","name":"ci-0-build-abc","namespace":"app-gate-api-cicd","resourceVersion":"48213","uid":"0c5f7a3e-8d0b-4a53-9d0a-1f0f4a9b2c11"}}]}
@@ -105,16 +110,35 @@ type Timestamp = time.Time
 // Example: gate-api
 type App = AppName
 
+// Container A DNS label.
+//
+// Example: staging
+type Container = Label
+
 // Continue Where the next page begins. Nothing else may be read out of it.
 //
 // Example: bGl2ZS1nYXRlLWFwaQ
 type Continue = ContinueToken
+
+// Follow defines model for Follow.
+type Follow = bool
 
 // PageLimit defines model for PageLimit.
 type PageLimit = int32
 
 // PipelineRunNames defines model for PipelineRunNames.
 type PipelineRunNames = []ObjectName
+
+// TaskRunName The name of a PipelineRun or TaskRun, a lower-case DNS name.
+//
+// Example: ci-0-build-abc
+type TaskRunName = ObjectName
+
+// GetLiveLogsParams defines parameters for GetLiveLogs.
+type GetLiveLogsParams struct {
+	// Follow Whether to go on with what the container writes from now on, until it ends.
+	Follow *Follow `form:"follow,omitempty" json:"follow,omitempty"`
+}
 
 // ListLiveRunsParams defines parameters for ListLiveRuns.
 type ListLiveRunsParams struct {
@@ -136,6 +160,9 @@ type ServerInterface interface {
 	// ListLive Live runs of an app
 	// (GET /v1/apps/{app}/live)
 	ListLive(w http.ResponseWriter, r *http.Request, app App)
+	// GetLiveLogs Log of a live container
+	// (GET /v1/apps/{app}/live/taskruns/{taskRun}/logs/{container})
+	GetLiveLogs(w http.ResponseWriter, r *http.Request, app App, taskRun TaskRunName, container Container, params GetLiveLogsParams)
 	// ListLiveRuns Live runs of the fleet
 	// (GET /v1/live)
 	ListLiveRuns(w http.ResponseWriter, r *http.Request, params ListLiveRunsParams)
@@ -170,6 +197,66 @@ func (siw *ServerInterfaceWrapper) ListLive(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListLive(w, r, app)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetLiveLogs operation middleware
+func (siw *ServerInterfaceWrapper) GetLiveLogs(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app App
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", r.PathValue("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "app", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "taskRun" -------------
+	var taskRun TaskRunName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "taskRun", r.PathValue("taskRun"), &taskRun, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "taskRun", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "container" -------------
+	var container Container
+
+	err = runtime.BindStyledParameterWithOptions("simple", "container", r.PathValue("container"), &container, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "container", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetLiveLogsParams
+
+	// ------------- Optional query parameter "follow" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "follow", r.URL.Query(), &params.Follow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "follow"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "follow", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetLiveLogs(w, r, app, taskRun, container, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -379,6 +466,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	}
 
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/live", wrapper.ListLive)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/live/taskruns/{taskRun}/logs/{container}", wrapper.GetLiveLogs)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/live", wrapper.ListLiveRuns)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/live/taskruns", wrapper.ListLiveTaskRuns)
 

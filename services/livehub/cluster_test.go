@@ -31,6 +31,7 @@ type cluster struct {
 	asked   []string            // resource, or namespace/resource, of each list; not of further pages
 	fault   http.HandlerFunc    // answers instead
 	arrived chan struct{}       // gets a value with each request, while it has room
+	node    *node               // has the TaskRun and the pod whose log is read
 }
 
 type object struct {
@@ -40,7 +41,7 @@ type object struct {
 
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	c := &cluster{t: t, keys: newKeys(t), objects: map[string][]object{}, moments: map[string][]object{}, arrived: make(chan struct{}, 1<<10)}
+	c := &cluster{t: t, keys: newKeys(t), objects: map[string][]object{}, moments: map[string][]object{}, arrived: make(chan struct{}, 1<<10), node: newNode(t)}
 	c.Server = httptest.NewServer(c)
 	t.Cleanup(c.Close)
 	return c
@@ -97,6 +98,9 @@ func (c *cluster) lists() map[string]int {
 }
 
 func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.node.serve(w, r) {
+		return
+	}
 	what, resource, namespace := c.check(r)
 	c.mu.Lock()
 	if !r.URL.Query().Has("continue") {

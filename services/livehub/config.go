@@ -34,6 +34,9 @@ type Config struct {
 	Renewal renewal.Options    `embed:""`
 	Streams streamquota.Limits `embed:""`
 
+	MaxLogs  int           `env:"LIVE_MAX_LOGS" default:"100" help:"How many logs this replica sends at once."`
+	LogStall time.Duration `env:"LIVE_LOG_STALL" default:"30s" help:"How long a caller may take nothing of a log, or nothing may come of one that is not followed."`
+
 	telemetry.TraceConfig
 }
 
@@ -66,7 +69,13 @@ func (c Config) Validate() error {
 		name  string
 		value int64
 	}{
-		{"list-bytes", c.ListBytes}, {"lists", int64(c.Lists)}, {"wait", int64(c.Wait)}, {"redis-time", int64(c.RedisTime)}, {"cache-bytes", c.CacheBytes},
+		{"list-bytes", c.ListBytes},
+		{"lists", int64(c.Lists)},
+		{"wait", int64(c.Wait)},
+		{"redis-time", int64(c.RedisTime)},
+		{"cache-bytes", c.CacheBytes},
+		{"max-logs", int64(c.MaxLogs)},
+		{"log-stall", int64(c.LogStall)},
 	} {
 		if f.value <= 0 {
 			faults = append(faults, fmt.Errorf("--%s is not more than 0", f.name))

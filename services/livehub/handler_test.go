@@ -18,6 +18,7 @@ var targets = map[string]struct {
 	claims func() identity.Claims
 }{
 	"listLive":         {"/v1/apps/shop/live", func() identity.Claims { return claims("listLive", aboutShop) }},
+	"getLiveLogs":      {"/v1/apps/shop/live/taskruns/task/logs/step-a", func() identity.Claims { return claims("getLiveLogs", aboutShop) }},
 	"listLiveRuns":     {"/v1/live", func() identity.Claims { return claims("listLiveRuns") }},
 	"listLiveTaskRuns": {"/v1/live/taskruns?pipelineRuns=a", func() identity.Claims { return claims("listLiveTaskRuns") }},
 }

@@ -43,6 +43,7 @@ var testConfig = Config{
 	Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", IdentityKeysDir: "set by tests", SealKey: "set by tests",
 	RedisTime: 10 * time.Second, ListTime: 20 * time.Second, ListBytes: 64 << 20, Lists: 8, Wait: 10 * time.Second, CacheBytes: 64 << 20,
 	Streams: streamquota.Limits{Caller: 100, Person: 10},
+	MaxLogs: 3, LogStall: 10 * time.Second,
 }
 
 // keys are what replicas of one livehub share.
@@ -96,7 +97,12 @@ func newReplica(t testing.TB, c *cluster, url string, change ...func(*Config)) *
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	return replicaOf(t, c.keys, cfg, client)
+	p := replicaOf(t, c.keys, cfg, client)
+	if p.server.logs, err = newLogs(cfg, &rest.Config{Host: c.URL, BearerToken: "own-token"}, p.reg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.server.logs.source.Close)
+	return p
 }
 
 // replicaOf starts a replica on any source of lists.
@@ -194,9 +200,14 @@ type response struct {
 	body []byte
 }
 
+// recorder takes the deadlines that a connection takes.
+type recorder struct{ *httptest.ResponseRecorder }
+
+func (recorder) SetWriteDeadline(time.Time) error { return nil }
+
 func (p *replica) do(r *http.Request) response {
 	p.t.Helper()
-	w := httptest.NewRecorder()
+	w := recorder{httptest.NewRecorder()}
 	p.handler.ServeHTTP(w, r)
 	resp := w.Result()
 	body, err := io.ReadAll(resp.Body)

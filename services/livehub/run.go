@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/rest"
 
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/calls"
@@ -46,7 +47,11 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	client, err := newClient(cfg, tracing)
+	cluster, err := restConfig(cfg, tracing)
+	if err != nil {
+		return err
+	}
+	client, err := kubelist.NewClient(cluster, kubelist.Limits{Bytes: cfg.ListBytes, Time: cfg.ListTime, Concurrent: cfg.Lists})
 	if err != nil {
 		return err
 	}
@@ -60,6 +65,9 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	if s.logs, err = newLogs(cfg, cluster, reg); err != nil {
+		return err
+	}
 	// Not before the calls under way have been answered.
 	defer s.hub.cache.Close()
 	s.streams, err = renewal.New(renewal.Config{
@@ -67,6 +75,10 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	defer s.logs.source.Close()
+	if len(cfg.Renewal.URLs) > 0 {
+		s.logs.keep = s.streams.Keep
 	}
 	api, metrics, err := listen(cfg)
 	if err != nil {
@@ -77,13 +89,13 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		lifecycle.Serve(api, newHandler(s, verifier, redis.ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 
-func newClient(cfg Config, tracing *telemetry.Tracing) (*kubelist.Client, error) {
-	rest, err := kube.Config(kube.Options{Kubeconfig: cfg.Kubeconfig, UserAgent: "glidepath-livehub"})
+func restConfig(cfg Config, tracing *telemetry.Tracing) (*rest.Config, error) {
+	c, err := kube.Config(kube.Options{Kubeconfig: cfg.Kubeconfig, UserAgent: "glidepath-livehub"})
 	if err != nil {
 		return nil, err
 	}
-	rest.Wrap(tracing.WrapTransport(kube.SpanName))
-	return kubelist.NewClient(rest, kubelist.Limits{Bytes: cfg.ListBytes, Time: cfg.ListTime, Concurrent: cfg.Lists})
+	c.Wrap(tracing.WrapTransport(kube.SpanName))
+	return c, nil
 }
 
 func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, reg prometheus.Registerer) (*server, error) {

@@ -16,6 +16,7 @@ import (
 // server answers the operations. It implements livehubapi.ServerInterface.
 type server struct {
 	hub    *hub
+	logs   *logs
 	tokens *paging.Tokens
 	wait   time.Duration // how long a call waits for its lists
 	// streams keeps the streams of callers open for as long as they may have

@@ -26,7 +26,7 @@ func whole() *model.Edge {
 		AuthzTimeout: time.Second,
 		Routes: []model.Route{
 			{Op: "listLive", Method: "GET", Path: "/v1/apps/{app}/live", Tier: "T0", Cluster: "livehub", Timeout: time.Second, MaxBodyBytes: 1},
-			{Op: "streamEvents", Method: "GET", Path: "/v1/events", Tier: "T0", Cluster: "livehub", Stream: true, MaxBodyBytes: 1},
+			{Op: "streamEvents", Method: "GET", Path: "/v1/events", Tier: "T0", Cluster: "livehub", Stream: true, Silence: time.Minute, MaxBodyBytes: 1},
 		},
 		Clusters: []model.Cluster{
 			{Name: "authz", Endpoints: []model.Address{{Path: "/run/authz.sock"}}, HTTP2: true, ConnectTimeout: time.Second, Breaker: breaker},
@@ -104,6 +104,8 @@ func TestWhatMakesAnEdgeUnfit(t *testing.T) {
 		"an operation without a tier":           {func(e *model.Edge) { e.Routes[0].Tier = "" }, "the tier is missing"},
 		"an operation without a timeout":        {func(e *model.Edge) { e.Routes[0].Timeout = 0 }, "a timeout of 0s"},
 		"a stream with a timeout":               {func(e *model.Edge) { e.Routes[1].Timeout = time.Second }, "a timeout of 1s"},
+		"a stream that may be silent for ever":  {func(e *model.Edge) { e.Routes[1].Silence = 0 }, "a silence of 0s"},
+		"a call with a bound on silence":        {func(e *model.Edge) { e.Routes[0].Silence = time.Minute }, "a silence of 1m0s"},
 		"a negative timeout of an operation":    {func(e *model.Edge) { e.Routes[0].Timeout = -time.Second }, "a timeout of -1s"},
 		"a rate limit that is none":             {func(e *model.Edge) { e.Routes[0].RateLimit.Bucket = "defaults" }, "rate limit: per: 0s"},
 		"a caller's rate limit that is none":    {func(e *model.Edge) { e.Routes[0].CallerRateLimit.Burst = 1 }, "rate limit: bucket"},

@@ -26,6 +26,8 @@ type Route struct {
 	// answer. A stream has none.
 	Timeout time.Duration
 	Stream  bool
+	// Silence is how long a stream may send nothing.
+	Silence time.Duration
 	// RateLimit bounds the calls of each caller, or of each person that a
 	// caller acts for; CallerRateLimit those of a caller in all. A zero one is
 	// none. Neither counts what is not allowed.
@@ -93,6 +95,9 @@ func (r Route) validate() error {
 	}
 	if r.Stream != (r.Timeout == 0) || r.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("a timeout of %s: streams have none, all others need one", r.Timeout))
+	}
+	if r.Stream != (r.Silence > 0) {
+		errs = append(errs, fmt.Errorf("a silence of %s: streams need a bound on it, all others have none", r.Silence))
 	}
 	if r.MaxBodyBytes == 0 {
 		errs = append(errs, errors.New("the body has no bound"))

@@ -47,7 +47,7 @@ func action(p *packer, e *model.Edge, r model.Route) *routev3.RouteAction {
 	case r.Stream:
 		// With a maximum duration Envoy takes no other timeout of the route,
 		// so it stands on streams alone.
-		out.IdleTimeout = durationpb.New(e.Limits.IdleTimeout)
+		out.IdleTimeout = durationpb.New(r.Silence)
 		out.MaxStreamDuration = &routev3.RouteAction_MaxStreamDuration{
 			MaxStreamDuration: durationpb.New(e.Limits.MaxStreamDuration),
 		}

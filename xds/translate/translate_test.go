@@ -69,7 +69,7 @@ func cases() map[string]struct {
 			e.Routes[0].Path = "/v1/live"
 		}, routes},
 		"route-stream": {func(e *model.Edge) {
-			e.Routes[0].Stream, e.Routes[0].Timeout = true, 0
+			e.Routes[0].Stream, e.Routes[0].Timeout, e.Routes[0].Silence = true, 0, time.Minute
 		}, routes},
 		"route-write-with-audit-fields": {func(e *model.Edge) {
 			e.Routes[0].Method, e.Routes[0].MaxBodyBytes, e.Routes[0].AuditFields = "POST", 64<<10, []string{"name", "dryRun"}

@@ -9,6 +9,7 @@ import (
 // Fault is what happens to requests for logs that fit it. The zero Fault fits every request and does nothing to it.
 type Fault struct {
 	Namespace, Pod, Container string // empty fits any
+	Skip                      int    // how many requests that fit it leaves alone first
 	Times                     int    // how many requests it meets; 0 is any number
 
 	Delay    time.Duration // before the answer begins; ends early when the client gives up
@@ -40,6 +41,10 @@ func (k *Kubelet) meet(namespace, pod, container string) Fault {
 	for _, f := range k.faults {
 		if f.Times == 0 || !fits(f.Namespace, namespace) || !fits(f.Pod, pod) || !fits(f.Container, container) {
 			continue
+		}
+		if f.Skip > 0 {
+			f.Skip--
+			return Fault{}
 		}
 		if f.Times > 0 {
 			f.Times--

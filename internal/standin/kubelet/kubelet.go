@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,8 @@ type Kubelet struct {
 	cfg  Config
 	addr string
 
-	open sync.RWMutex // held for reading by each request under way
+	open  sync.RWMutex // held for reading by each request under way
+	under atomic.Int64 // requests under way
 
 	mu     sync.Mutex
 	server *http.Server  // nil while down
@@ -71,6 +73,9 @@ func Start(cfg Config) (*Kubelet, error) {
 	}
 	return k, nil
 }
+
+// UnderWay is how many requests are being answered.
+func (k *Kubelet) UnderWay() int { return int(k.under.Load()) }
 
 // Addr is host:port of what the API server connects to.
 func (k *Kubelet) Addr() string { return k.addr }
@@ -128,6 +133,8 @@ func (k *Kubelet) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		k.open.RLock()
 		defer k.open.RUnlock()
+		k.under.Add(1)
+		defer k.under.Add(-1)
 		next.ServeHTTP(w, r)
 	})
 }

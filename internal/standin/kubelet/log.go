@@ -23,6 +23,17 @@ type line struct {
 	text []byte
 }
 
+// Repeat has the newest line be read so many times more, without room for it: the log of a container that wrote for hours.
+func (l *Log) Repeat(times int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := l.lines[len(l.lines)-1]
+	for range times {
+		l.lines = append(l.lines, last)
+	}
+	l.tell()
+}
+
 // Append adds a line without its end, written at a time: any bytes, of any length, valid UTF-8 or not. The newest line is
 // kept however long it is. After End it does nothing.
 func (l *Log) Append(at time.Time, text []byte) {
