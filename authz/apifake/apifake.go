@@ -224,7 +224,7 @@ func (s *Server) reviewToken(w http.ResponseWriter, r *http.Request) {
 	default:
 		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: t.User, Audiences: shared}
 	}
-	answer(w, http.StatusCreated, review)
+	answerReview(w, r, review.TypeMeta, &review)
 }
 
 func (s *Server) reviewAccess(w http.ResponseWriter, r *http.Request) {
@@ -252,22 +252,7 @@ func (s *Server) reviewAccess(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	// RBAC compares the group as a string, though nobody serves it.
 	review.Status.Allowed = attributes.Group == "glidepath.hangar.io" && (everywhere || there)
-	answer(w, http.StatusCreated, review)
-}
-
-// decode reads a review as strictly as an API server asked to be strict.
-func decode(w http.ResponseWriter, r *http.Request, into any, got *metav1.TypeMeta, want metav1.TypeMeta) bool {
-	if r.Header.Get("Content-Type") != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, "the body of the request was in an unknown format")
-		return false
-	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 3<<20))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil || *got != want {
-		refuse(w, http.StatusBadRequest, fmt.Sprintf("the object provided is unrecognized: %v %v", err, *got))
-		return false
-	}
-	return true
+	answerReview(w, r, review.TypeMeta, &review)
 }
 
 func refuse(w http.ResponseWriter, code int, message string) {

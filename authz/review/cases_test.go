@@ -36,6 +36,7 @@ func sharedCases(t *testing.T, into any, path ...string) {
 // answer has the API server answer every review with body.
 func (p *parts) answer(status int, body []byte) {
 	p.api.Fail(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		_, _ = w.Write(body)
 		return true

@@ -3,8 +3,6 @@ package review
 import (
 	"bytes"
 	"context"
-	"encoding/json/v2"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -64,13 +62,9 @@ func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 // ReviewToken makes a TokenReview.
 func (c *Client) ReviewToken(ctx context.Context, spec authenticationv1.TokenReviewSpec) (authenticationv1.TokenReviewStatus, error) {
 	kind := metav1.TypeMeta{APIVersion: authenticationv1.SchemeGroupVersion.String(), Kind: "TokenReview"}
-	in := authenticationv1.TokenReview{TypeMeta: kind, Spec: spec}
 	var out authenticationv1.TokenReview
-	if err := c.post(ctx, c.tokens, in, &out); err != nil {
+	if err := c.post(ctx, c.tokens, kind, &authenticationv1.TokenReview{Spec: spec}, &out); err != nil {
 		return authenticationv1.TokenReviewStatus{}, fmt.Errorf("reviewing a token: %w", err)
-	}
-	if out.TypeMeta != kind {
-		return authenticationv1.TokenReviewStatus{}, errors.New("reviewing a token: the answer is no TokenReview")
 	}
 	return out.Status, nil
 }
@@ -78,30 +72,26 @@ func (c *Client) ReviewToken(ctx context.Context, spec authenticationv1.TokenRev
 // ReviewAccess makes a SubjectAccessReview.
 func (c *Client) ReviewAccess(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 	kind := metav1.TypeMeta{APIVersion: authorizationv1.SchemeGroupVersion.String(), Kind: "SubjectAccessReview"}
-	in := authorizationv1.SubjectAccessReview{TypeMeta: kind, Spec: spec}
 	var out authorizationv1.SubjectAccessReview
-	if err := c.post(ctx, c.access, in, &out); err != nil {
+	if err := c.post(ctx, c.access, kind, &authorizationv1.SubjectAccessReview{Spec: spec}, &out); err != nil {
 		return authorizationv1.SubjectAccessReviewStatus{}, fmt.Errorf("reviewing access: %w", err)
-	}
-	if out.TypeMeta != kind {
-		return authorizationv1.SubjectAccessReviewStatus{}, errors.New("reviewing access: the answer is no SubjectAccessReview")
 	}
 	return out.Status, nil
 }
 
 // post sends one review and reads its answer. Its errors never hold what was
 // sent or what came back: both can hold the token.
-func (c *Client) post(ctx context.Context, url string, in, out any) error {
-	body, err := json.Marshal(in)
+func (c *Client) post(ctx context.Context, url string, kind metav1.TypeMeta, in, out message) error {
+	body, err := encode(kind, in)
 	if err != nil {
-		return errors.New("the review has no JSON form")
+		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("making the request: %w", err)
 	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Content-Type", protobufType)
+	req.Header.Set("Accept", protobufType+","+jsonType)
 	// Reviews change nothing, so the transport may send one again that met a
 	// connection which had just gone. The empty value says so and is not sent.
 	req.Header["X-Idempotency-Key"] = []string{}
@@ -127,8 +117,5 @@ func (c *Client) post(ctx context.Context, url string, in, out any) error {
 	if len(raw) > maxAnswerBytes {
 		return fmt.Errorf("the answer is larger than %d bytes", maxAnswerBytes)
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
-		return errors.New("the answer is not the JSON of a review")
-	}
-	return nil
+	return decode(raw, kind, out)
 }

@@ -2,9 +2,7 @@ package review_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,13 +21,8 @@ func (p *parts) slowFor(prefix string, d time.Duration) {
 		if r.URL.Path != apifake.TokenReviews {
 			return false
 		}
-		raw, err := io.ReadAll(r.Body)
-		if err != nil {
-			return false
-		}
-		r.Body = io.NopCloser(strings.NewReader(string(raw)))
-		var review struct{ Spec struct{ Token string } }
-		return json.Unmarshal(raw, &review) == nil && strings.HasPrefix(review.Spec.Token, prefix)
+		token, err := apifake.ReviewedToken(r)
+		return err == nil && strings.HasPrefix(token, prefix)
 	})
 }
 
