@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"hangar.io/glidepath/internal/devenv"
@@ -21,20 +22,14 @@ const (
 const cachedPath = "/v1/apps/gate-api/releases"
 
 // measureThroughput compares the rate of cached reads with that of the same edge whose check allows everything, and the CPU
-// of the two services.
+// of the two services and of the two Envoys.
 func measureThroughput(ctx context.Context, w *World) ([]figures.Figure, error) {
 	const connections = 32
-	run := func(edge *devenv.Edge, pid int) func(context.Context) ([]float64, error) {
+	run := func(edge *devenv.Edge, checks int) func(context.Context) ([]float64, error) {
 		spec := w.get(edge, cachedPath, connections, 1500*time.Millisecond)
-		return func(ctx context.Context) ([]float64, error) {
-			r, cpu, err := loadAndCPU(ctx, spec, pid)
-			if err != nil {
-				return nil, err
-			}
-			return []float64{r.PerSecond(), float64(cpu.Nanoseconds()) / 1e3 / float64(r.Sent)}, nil
-		}
+		return withCPU(func(ctx context.Context) (load.Result, error) { return parts.Load(ctx, spec) }, checks, edge.Envoy.Process.PID())
 	}
-	series, err := turns(ctx, w.runs(9), 2, run(w.bare, w.noop.PID()), run(w.Edges[0], w.Edges[0].Authz.PID()))
+	series, err := turns(ctx, w.runs(9), 4, run(w.bare, w.noop.PID()), run(w.Edges[0], w.Edges[0].Authz.PID()))
 	if err != nil {
 		return nil, err
 	}
@@ -42,28 +37,19 @@ func measureThroughput(ctx context.Context, w *World) ([]figures.Figure, error) 
 	if err != nil {
 		return nil, err
 	}
-	cpu, err := difference(rowCheckCPU, series[1])
+	cpu, err := difference(rowCheckCPU, series[2])
 	if err != nil {
 		return nil, err
 	}
-	return append(append(lines, cpu...),
+	envoy, err := difference("authz_cached_envoy_cpu_us", series[3])
+	if err != nil {
+		return nil, err
+	}
+	return append(slices.Concat(lines, cpu, envoy),
 		figures.Figure{Name: "authz_cached_rps", Value: figures.Median(series[0].Subject)},
 		figures.Figure{Name: "authz_noop_rps", Value: figures.Median(series[0].Base)},
+		figures.Figure{Name: "authz_noop_envoy_cpu_us", Value: figures.Median(series[3].Base)},
 	), nil
-}
-
-// loadAndCPU gives the load's result and what a process used meanwhile.
-func loadAndCPU(ctx context.Context, s load.Spec, pid int) (load.Result, time.Duration, error) {
-	before, err := cpuTime(pid)
-	if err != nil {
-		return load.Result{}, 0, err
-	}
-	r, err := parts.Load(ctx, s)
-	if err != nil {
-		return r, 0, err
-	}
-	after, err := cpuTime(pid)
-	return r, after - before, err
 }
 
 // measureLatency compares the median time of a cached read on one connection.

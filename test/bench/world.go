@@ -25,6 +25,8 @@ type World struct {
 	// bare is an edge of the same configuration that asks noop, which allows everything.
 	bare *devenv.Edge
 	noop *process.Process
+	// static is the backend of what has none yet, and the collector.
+	static *process.Process
 	// reader may read everything, operator may write.
 	reader, operator string
 
@@ -44,11 +46,10 @@ func start(ctx context.Context, o Options) (_ *World, err error) {
 		return nil, err
 	}
 	w.undo = append(w.undo, port.Release)
-	static, err := parts.Static(ctx, port.Addr(), o.Dir)
-	if err != nil {
+	if w.static, err = parts.Static(ctx, port.Addr(), o.Dir); err != nil {
 		return nil, err
 	}
-	w.undo = append(w.undo, static.Stop)
+	w.undo = append(w.undo, w.static.Stop)
 	collector := "--otlp-endpoint=http://" + port.Addr()
 	w.Gateway, err = devenv.StartGateway(ctx, devenv.GatewayConfig{
 		Dir: filepath.Join(o.Dir, "gateway"), PlannedTo: port.Addr(), Race: o.Race, Progress: o.Progress,

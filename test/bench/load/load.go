@@ -49,6 +49,9 @@ type Result struct {
 	Failures map[string]int
 	// P50 and P99 are of the good answers, in milliseconds.
 	P50, P99 float64
+	// CPU is what the process that generated the load has used, by whoever
+	// started it.
+	CPU time.Duration
 }
 
 // PerSecond is the rate of good answers.

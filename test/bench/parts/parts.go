@@ -60,9 +60,11 @@ func Main(args []string) (ran bool, err error) {
 // Load runs the load generator and returns what it did. The context must leave it its time.
 func Load(ctx context.Context, s load.Spec) (load.Result, error) {
 	var r load.Result
-	if err := call(ctx, partLoad, s, &r); err != nil {
+	cpu, err := call(ctx, partLoad, s, &r)
+	if err != nil {
 		return r, err
 	}
+	r.CPU = cpu
 	return r, r.Err()
 }
 
@@ -100,24 +102,24 @@ func start(ctx context.Context, part, log string, ready func(context.Context) er
 	})
 }
 
-// call runs a part that takes its task on standard input and ends with an answer.
-func call(ctx context.Context, part string, task, answer any) error {
+// call runs a part that takes its task on standard input and ends with an answer. It gives the CPU that the part has used.
+func call(ctx context.Context, part string, task, answer any) (time.Duration, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("starting %s: %w", part, err)
+		return 0, fmt.Errorf("starting %s: %w", part, err)
 	}
 	in, err := json.Marshal(task)
 	if err != nil {
-		return fmt.Errorf("telling %s what to do: %w", part, err)
+		return 0, fmt.Errorf("telling %s what to do: %w", part, err)
 	}
 	var out, complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, self, prefix+part)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &complaints
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s", part, errors.Join(err, context.Cause(ctx)), strings.TrimSpace(complaints.String()))
+		return 0, fmt.Errorf("%s: %w: %s", part, errors.Join(err, context.Cause(ctx)), strings.TrimSpace(complaints.String()))
 	}
 	if err := json.Unmarshal(out.Bytes(), answer); err != nil {
-		return fmt.Errorf("reading the answer of %s: %w", part, err)
+		return 0, fmt.Errorf("reading the answer of %s: %w", part, err)
 	}
-	return nil
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
