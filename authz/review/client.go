@@ -110,12 +110,13 @@ func (c *Client) post(ctx context.Context, url string, kind metav1.TypeMeta, in,
 	if resp.StatusCode != http.StatusCreated && resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the API server answered %s", resp.Status)
 	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
-	if err != nil {
+	var raw bytes.Buffer
+	raw.Grow(int(min(max(resp.ContentLength, 0), maxAnswerBytes)) + bytes.MinRead) // so that it is read in one piece
+	if _, err := raw.ReadFrom(io.LimitReader(resp.Body, maxAnswerBytes+1)); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	if len(raw) > maxAnswerBytes {
+	if raw.Len() > maxAnswerBytes {
 		return fmt.Errorf("the answer is larger than %d bytes", maxAnswerBytes)
 	}
-	return decode(raw, kind, out)
+	return decode(raw.Bytes(), kind, out)
 }

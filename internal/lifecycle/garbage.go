@@ -1,0 +1,15 @@
+package lifecycle
+
+import (
+	"os"
+	"runtime/debug"
+)
+
+// AllowGarbage has the process collect its garbage when there is percent as
+// much of it as lives in memory, unless GOGC says another share. It is for the
+// first lines of a program. GOMEMLIMIT holds besides.
+func AllowGarbage(percent int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}

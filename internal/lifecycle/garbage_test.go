@@ -1,0 +1,23 @@
+package lifecycle_test
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"hangar.io/glidepath/internal/lifecycle"
+)
+
+func TestTheEnvironmentWinsOverTheShareOfGarbageOfAProgram(t *testing.T) {
+	begin := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(begin)
+	t.Setenv("GOGC", "100")
+	lifecycle.AllowGarbage(400)
+	if got := debug.SetGCPercent(100); got != 100 {
+		t.Errorf("with GOGC=100 it is %d", got)
+	}
+	t.Setenv("GOGC", "")
+	lifecycle.AllowGarbage(400)
+	if got := debug.SetGCPercent(100); got != 400 {
+		t.Errorf("without GOGC it is %d", got)
+	}
+}
