@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hangar.io/glidepath/internal/devenv"
 )
 
 // line is one audit line.
@@ -17,9 +19,11 @@ type line map[string]any
 
 // auditLines reads the edge's audit log, without a last line that is still
 // being written.
-func auditLines(t *testing.T) []line {
+func auditLines(t *testing.T) []line { t.Helper(); return auditLinesAt(t, gw) }
+
+func auditLinesAt(t *testing.T, g *devenv.Gateway) []line {
 	t.Helper()
-	raw, err := os.ReadFile(gw.Edges[0].Envoy.AccessLog)
+	raw, err := os.ReadFile(g.Edges[0].Envoy.AccessLog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,10 +60,15 @@ func eventually(t *testing.T, what string, f func() bool) {
 // so far are written: a later call's line marks the end.
 func linesAfter(t *testing.T, match func(line) bool) []line {
 	t.Helper()
-	mark := get(t, "/v1/whoami", as("stranger")).traceID()
+	return linesAfterAt(t, gw, match)
+}
+
+func linesAfterAt(t *testing.T, g *devenv.Gateway, match func(line) bool) []line {
+	t.Helper()
+	mark := call(t, http.MethodGet, g.URL+"/v1/whoami", as("stranger")).traceID()
 	var found []line
 	eventually(t, "the audit line of a whoami", func() bool {
-		all := auditLines(t)
+		all := auditLinesAt(t, g)
 		if !slices.ContainsFunc(all, func(l line) bool { return l["traceId"] == mark }) {
 			return false
 		}

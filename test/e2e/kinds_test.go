@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hangar.io/glidepath/internal/devenv"
 	"hangar.io/glidepath/internal/fleet"
 )
 
@@ -19,6 +21,8 @@ type kind struct {
 	// caller and person are whom the audit line of a call names; empty is
 	// nobody, as for callers that are not known.
 	caller, person string
+	// at is the gateway that is called; nil is that of all tests.
+	at *devenv.Gateway
 }
 
 const ana = "user:default/ana"
@@ -121,6 +125,7 @@ func kinds(t *testing.T) map[string]kind {
 	delegate := made(appDelegate, inGateAPI(fleet.ReaderRole, fleet.OperatorRole, fleet.ReleaserRole))
 	out["app-delegate for nobody"] = delegate
 	out["app-delegate for a person"] = forPerson(kind{sends: append([]change{onBehalfOf(ana)}, delegate.sends...), caller: delegate.caller}, ana)
+	maps.Copy(out, people(t))
 	awaitRight(t, account("e2e-app-operator"), "cancel", "runs")
 	awaitRight(t, account("e2e-app-releaser"), "promote", "environments")
 	awaitRight(t, account("e2e-reader-releaser"), "promote", "environments")
@@ -138,7 +143,12 @@ func forPerson(k kind, person string) kind {
 // awaitRight waits until the API server knows of a right in gate-api.
 func awaitRight(t *testing.T, c fleet.Caller, verb, resource string) {
 	t.Helper()
-	eventually(t, c.Name+" may "+verb+" "+resource, func() bool {
-		return accessReview(t, c.Username(), verb, "glidepath.hangar.io", resource, "app-gate-api-cicd")
+	awaitUserRight(t, c.Username(), verb, resource)
+}
+
+func awaitUserRight(t *testing.T, user, verb, resource string) {
+	t.Helper()
+	eventually(t, user+" may "+verb+" "+resource, func() bool {
+		return accessReview(t, user, verb, "glidepath.hangar.io", resource, "app-gate-api-cicd")
 	})
 }

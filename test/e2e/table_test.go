@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -89,7 +90,7 @@ func parseOutcome(t *testing.T, text string) outcome {
 	return outcome{n, rule}
 }
 
-// rule: R005, R073, R077, R079, R081, R084, R122, R123, R124, R215, R216, R266, R388, R389, R390, R391
+// rule: R005, R073, R077, R079, R081, R084, R122, R123, R124, R215, R216, R266, R388, R389, R390, R391, R066, R067, R069
 func TestEveryOperationForEveryKindOfCaller(t *testing.T) {
 	tables := readCallers(t)
 	all, used := kinds(t), map[string]bool{}
@@ -112,6 +113,9 @@ func TestEveryOperationForEveryKindOfCaller(t *testing.T) {
 		}
 	}
 	lines, reached := byTrace(t), map[string]int{}
+	for g := range gatewaysOf(all) {
+		maps.Copy(lines, byTraceAt(t, g))
+	}
 	for _, r := range planned.Requests() {
 		reached[traceOf(r.Header.Get("Traceparent"))]++
 	}
@@ -178,7 +182,7 @@ func (table callerTable) call(t *testing.T, calls callerTable, op, name string, 
 	default:
 		c.want = parseOutcome(t, calls.rows[i].cells[1])
 	}
-	c.got = service().send(t, o.Stream, method, path, k.sends...)
+	c.got = serviceOf(k.at).send(t, o.Stream, method, path, k.sends...)
 	return c
 }
 

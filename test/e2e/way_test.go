@@ -29,6 +29,14 @@ type way struct {
 // service is the way of what runs in the cluster.
 func service() way { return way{name: "the Service", base: gw.URL, client: client} }
 
+// serviceOf is service for another gateway than that of all tests.
+func serviceOf(g *devenv.Gateway) way {
+	if g == nil {
+		return service()
+	}
+	return way{name: "the Service", base: g.URL, client: client}
+}
+
 // peopleRoute is where the cluster's Gateway leads people to.
 func peopleRoute() way {
 	return way{name: "the route for people", base: "http://" + gw.Edges[0].PeopleAddr, host: devenv.PeopleHost, client: client}

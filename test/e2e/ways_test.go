@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/devenv"
 )
 
 // wayCallers are callers of every kind of answer: what each sends besides the
@@ -55,10 +56,12 @@ func TestTheWaysInGiveOneAnswerOneDecisionAndOneLine(t *testing.T) {
 }
 
 // byTrace gives the audit lines of all calls so far by their trace.
-func byTrace(t *testing.T) map[string][]line {
+func byTrace(t *testing.T) map[string][]line { t.Helper(); return byTraceAt(t, gw) }
+
+func byTraceAt(t *testing.T, g *devenv.Gateway) map[string][]line {
 	t.Helper()
 	out := map[string][]line{}
-	for _, l := range linesAfter(t, func(line) bool { return true }) {
+	for _, l := range linesAfterAt(t, g, func(line) bool { return true }) {
 		trace := toString(l["traceId"])
 		out[trace] = append(out[trace], l)
 	}
