@@ -60,6 +60,9 @@ func TestNoFaultOfTheReviewsIsAnAllow(t *testing.T) {
 		for _, code := range []int{401, 403, 404, 409, 429, 500, 503} {
 			faults[fmt.Sprintf("%s answers %d", review, code)] = status(path, code, allowedBody)
 		}
+		later := status(path, 429, allowedBody)
+		later[0].Header.Set("Retry-After", "30")
+		faults[review+" answers 429 and asks to wait for half a minute"] = later
 		faults[review+" answers garbage"] = status(path, 201, garbage)
 		faults[review+" answers 201 without a body"] = status(path, 201, "")
 		faults[review+" answers 201 with another kind"] = status(path, 201, `{"kind":"Pod","apiVersion":"v1","status":{"allowed":true,"authenticated":true}}`)

@@ -41,13 +41,19 @@ func TestTokensThatTheClusterDoesNotAccept(t *testing.T) {
 // expired gives a token of the cluster's own key and form whose time is over.
 func expired(t *testing.T) string {
 	t.Helper()
+	return timed(t, time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour))
+}
+
+// timed gives a token of the cluster's own key and form that is good between
+// two times.
+func timed(t *testing.T, from, until time.Time) string {
+	t.Helper()
 	var claims jwt.MapClaims
 	parsed, _, err := jwt.NewParser().ParseUnverified(tokens["reader"], &claims)
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims["iat"], claims["nbf"] = time.Now().Add(-2*time.Hour).Unix(), time.Now().Add(-2*time.Hour).Unix()
-	claims["exp"] = time.Now().Add(-time.Hour).Unix()
+	claims["iat"], claims["nbf"], claims["exp"] = from.Unix(), from.Unix(), until.Unix()
 	token := jwt.NewWithClaims(parsed.Method, claims)
 	token.Header["kid"] = parsed.Header["kid"]
 	pem, err := os.ReadFile(gw.APIServer.ServiceAccountKeyFile())
