@@ -93,11 +93,26 @@ func (c *Client) List(ctx context.Context, q Query) (*List, error) {
 	return list, nil
 }
 
+// Version gives the resourceVersion that a list of q would have now.
+func (c *Client) Version(ctx context.Context, q Query) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
+	defer cancel()
+	list, budget := newList(), c.limits.Bytes
+	if _, err := c.page(ctx, q, url.Values{"limit": {"1"}}, list, &budget); err != nil {
+		return "", fmt.Errorf("asking for the version of %s: %w", q.Kind.Resource, err)
+	}
+	return list.version, nil
+}
+
 // pages reads every page.
 func (c *Client) pages(ctx context.Context, q Query) (*List, error) {
 	list, budget := newList(), c.limits.Bytes
 	for next := ""; ; {
-		after, err := c.page(ctx, q, next, list, &budget)
+		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
+		if next != "" {
+			query.Set("continue", next)
+		}
+		after, err := c.page(ctx, q, query, list, &budget)
 		if err != nil {
 			return nil, err
 		}
@@ -112,20 +127,8 @@ func (c *Client) pages(ctx context.Context, q Query) (*List, error) {
 }
 
 // page reads one page into list and takes its bytes off the budget.
-func (c *Client) page(ctx context.Context, q Query, token string, list *List, budget *int64) (next string, err error) {
-	u, err := c.url(q, token)
-	if err != nil {
-		return "", err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Accept", "application/json")
-	// The API server is near: compressing a large list costs it more time than
-	// sending it.
-	req.Header.Set("Accept-Encoding", "identity")
-	resp, err := c.http.Do(req)
+func (c *Client) page(ctx context.Context, q Query, query url.Values, list *List, budget *int64) (next string, err error) {
+	resp, err := c.get(ctx, q, query)
 	if err != nil {
 		return "", err
 	}
@@ -139,6 +142,23 @@ func (c *Client) page(ctx context.Context, q Query, token string, list *List, bu
 		return "", err
 	}
 	return next, list.within(q.Namespace, before)
+}
+
+// get asks for the objects of q.
+func (c *Client) get(ctx context.Context, q Query, query url.Values) (*http.Response, error) {
+	u, err := c.url(q, query)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	// The API server is near: compressing a large list costs it more time than
+	// sending it.
+	req.Header.Set("Accept-Encoding", "identity")
+	return c.http.Do(req)
 }
 
 // within says whether every object from the given one on is of the namespace;
@@ -155,7 +175,7 @@ func (l *List) within(namespace string, from int) error {
 	return nil
 }
 
-func (c *Client) url(q Query, token string) (string, error) {
+func (c *Client) url(q Query, query url.Values) (string, error) {
 	root := "apis"
 	if !strings.Contains(q.Kind.APIVersion, "/") {
 		root = "api"
@@ -169,12 +189,8 @@ func (c *Client) url(q Query, token string) (string, error) {
 		elements = append(elements, "namespaces", q.Namespace)
 	}
 	u := c.base.JoinPath(append(elements, q.Kind.Resource)...)
-	query := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	if q.Labels != "" {
 		query.Set("labelSelector", q.Labels)
-	}
-	if token != "" {
-		query.Set("continue", token)
 	}
 	u.RawQuery = query.Encode()
 	return u.String(), nil

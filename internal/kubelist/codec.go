@@ -9,16 +9,23 @@ import (
 
 var errCodec = errors.New("not an encoded list")
 
+// format begins what Encode gives. The format before this one began with the
+// number of objects, which is never as large.
+const format = math.MaxUint32 - 1
+
 // Encode gives a list in one piece of bytes, for a cache to keep. Decode reads
 // it.
 //
-//	list   = count item* json
+//	list   = format string{version} count item* json
 //	item   = string{namespace name uid resourceVersion} length
 //	string = length bytes
 //
 // Numbers are unsigned varints; json is the objects' JSON, one after the other.
 func (l *List) Encode() []byte {
-	out := make([]byte, 0, l.Size()+binary.MaxVarintLen64)
+	out := make([]byte, 0, l.Size()+3*binary.MaxVarintLen64+len(l.version))
+	out = binary.AppendUvarint(out, format)
+	out = binary.AppendUvarint(out, uint64(len(l.version)))
+	out = append(out, l.version...)
 	out = binary.AppendUvarint(out, uint64(len(l.items)))
 	for _, it := range l.items {
 		for _, s := range []string{it.Namespace, it.Name, it.UID, it.ResourceVersion} {
@@ -36,6 +43,12 @@ func (l *List) Encode() []byte {
 // Decode reads what Encode gave. The bytes of the objects are not looked into.
 func Decode(raw []byte) (*List, error) {
 	r := reader{rest: raw}
+	if n, size := binary.Uvarint(raw); n != format {
+		return nil, fmt.Errorf("%w: of another format", errCodec)
+	} else {
+		r.rest = raw[size:]
+	}
+	version := r.string()
 	count := r.number()
 	// An item takes five bytes at least: a wrong count must not make a
 	// large allocation.
@@ -48,6 +61,7 @@ func Decode(raw []byte) (*List, error) {
 		lengths[i] = r.number()
 	}
 	l := newList()
+	l.version = version
 	for i, m := range metas {
 		l.add(m, r.bytes(lengths[i]))
 	}

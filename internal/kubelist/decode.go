@@ -22,7 +22,7 @@ func (k Kind) decodePage(r io.Reader, l *List) (next string, err error) {
 		case "kind":
 			return readString(d, &kind)
 		case "metadata":
-			next, err = readContinue(d)
+			next, err = l.readMetadata(d)
 			return err
 		case "items":
 			items = true
@@ -47,12 +47,18 @@ func (k Kind) decodePage(r io.Reader, l *List) (next string, err error) {
 	}
 }
 
-func readContinue(d *jsontext.Decoder) (next string, err error) {
+// readMetadata reads a page's metadata. All pages of a list have the version of
+// the first.
+func (l *List) readMetadata(d *jsontext.Decoder) (next string, err error) {
 	err = eachMember(d, func(name string, _ int) error {
-		if name == "continue" {
+		switch name {
+		case "continue":
 			return readString(d, &next)
+		case "resourceVersion":
+			return readString(d, &l.version)
+		default:
+			return d.SkipValue()
 		}
-		return d.SkipValue()
 	})
 	return next, err
 }

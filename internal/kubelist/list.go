@@ -36,6 +36,9 @@ type List struct {
 	items  []item
 	chunks [][]byte // each holds objects with a comma between two
 	size   int      // of all chunks
+	// version is the list's own resourceVersion: every change up to it is in
+	// the list, and none after it.
+	version string
 
 	sorted func() []int
 }
@@ -72,6 +75,10 @@ func (l *List) add(m Meta, json []byte) {
 	l.size += len(chunk) - before
 	l.items = append(l.items, item{Meta: m, chunk: last, from: from, to: len(chunk)})
 }
+
+// ResourceVersion is the version of the list as a whole: what a watch that is to
+// miss nothing begins after.
+func (l *List) ResourceVersion() string { return l.version }
 
 // Len is the number of objects.
 func (l *List) Len() int { return len(l.items) }
@@ -110,3 +117,13 @@ func (l *List) Elements() [][]byte {
 func (l *List) Sorted() []int { return l.sorted() }
 
 var comma = []byte(",")
+
+// NewList gives a list of objects that are shown already.
+func NewList(version string, metas []Meta, objects [][]byte) *List {
+	l := newList()
+	l.version = version
+	for i, m := range metas {
+		l.add(m, objects[i])
+	}
+	return l
+}

@@ -24,20 +24,30 @@ type object struct {
 
 // add puts an object into l as it is to be shown.
 func (k Kind) add(l *List, raw jsontext.Value) error {
-	o, err := scan(raw)
+	m, shown, err := k.show(raw)
 	if err != nil {
 		return err
 	}
+	l.add(m, shown)
+	return nil
+}
+
+// show gives an object as it is to be shown: raw itself where nothing is to be
+// changed.
+func (k Kind) show(raw jsontext.Value) (Meta, []byte, error) {
+	o, err := scan(raw)
+	if err != nil {
+		return Meta{}, nil, err
+	}
 	switch {
 	case o.Name == "" || o.Namespace == "":
-		return errors.New("an object without a name or namespace")
+		return Meta{}, nil, errors.New("an object without a name or namespace")
 	case o.kind != "" && o.kind != k.Kind, o.apiVersion != "" && o.apiVersion != k.APIVersion:
-		return fmt.Errorf("an object of another kind: %q %q", o.apiVersion, o.kind)
+		return Meta{}, nil, fmt.Errorf("an object of another kind: %q %q", o.apiVersion, o.kind)
 	case o.kind == "" || o.apiVersion == "" || o.cutFrom != o.cutTo:
-		raw = k.rewrite(raw, o)
+		return o.Meta, k.rewrite(raw, o), nil
 	}
-	l.add(o.Meta, raw)
-	return nil
+	return o.Meta, raw, nil
 }
 
 // rewrite makes the changes that scan found necessary. Every other byte stays.

@@ -31,6 +31,8 @@ type Config struct {
 	Wait       time.Duration `env:"LIVE_WAIT" default:"10s" help:"How long a call waits for a list. Less than the edge waits for this backend."`
 	CacheBytes int64         `env:"LIVE_CACHE_BYTES" default:"134217728" help:"How much of what was read is kept in memory, in bytes."`
 
+	MaxStreams int `name:"live-max-streams" env:"LIVE_MAX_STREAMS" default:"200" help:"How many live streams this replica serves at once."`
+
 	Renewal renewal.Options    `embed:""`
 	Streams streamquota.Limits `embed:""`
 
@@ -76,6 +78,7 @@ func (c Config) Validate() error {
 		{"cache-bytes", c.CacheBytes},
 		{"max-logs", int64(c.MaxLogs)},
 		{"log-stall", int64(c.LogStall)},
+		{"live-max-streams", int64(c.MaxStreams)},
 	} {
 		if f.value <= 0 {
 			faults = append(faults, fmt.Errorf("--%s is not more than 0", f.name))

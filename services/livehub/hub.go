@@ -21,15 +21,17 @@ var (
 	taskRuns     = kubelist.Kind{APIVersion: "tekton.dev/v1", Kind: "TaskRun", Resource: "taskruns"}
 )
 
-// lister reads lists from the cluster: *kubelist.Client.
-type lister interface {
+// reader reads the cluster: *kubelist.Client.
+type reader interface {
 	List(ctx context.Context, q kubelist.Query) (*kubelist.List, error)
+	Version(ctx context.Context, q kubelist.Query) (string, error)
+	Watch(ctx context.Context, q kubelist.Query, from kubelist.WatchFrom) (*kubelist.Watch, error)
 }
 
-// hub gives lists, each read at most once in its maxAge for everyone. The live stream is
-// to take its lists from here as well.
+// hub gives lists, each read at most once in its maxAge for everyone. A live
+// stream takes its lists from here as well where the cluster grants no watch.
 type hub struct {
-	source lister
+	source reader
 	cache  *cache.Cache[*snapshot]
 	maxAge time.Duration
 }

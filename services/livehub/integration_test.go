@@ -27,7 +27,7 @@ type real struct {
 	cfg  Config
 }
 
-func startReal(t *testing.T) *real {
+func startReal(t *testing.T, change ...func(*Config)) *real {
 	t.Helper()
 	api := devtest.APIServer(t)
 	ctx := t.Context()
@@ -40,6 +40,9 @@ func startReal(t *testing.T) *real {
 	r.cfg.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := api.WriteKubeconfig(ctx, r.cfg.Kubeconfig, "", fleet.PlatformNamespace, fleet.LivehubServiceAccount); err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range change {
+		f(&r.cfg)
 	}
 	stop := start(t, r.cfg)
 	t.Cleanup(func() {

@@ -67,7 +67,7 @@ func TestAChangeShowsWithinTwoSeconds(t *testing.T) {
 		p := replicaOf(t, keys, testConfig, listerFunc(func(context.Context, kubelist.Query) (*kubelist.List, error) {
 			time.Sleep(100 * time.Millisecond) // how long the cluster takes
 			reads.Add(1)
-			return kubelist.Decode([]byte{0})
+			return kubelist.Decode(new(kubelist.List).Encode())
 		}))
 		p.server.hub.maxAge = maxAge
 		began := time.Now()
@@ -90,6 +90,14 @@ type listerFunc func(context.Context, kubelist.Query) (*kubelist.List, error)
 
 func (f listerFunc) List(ctx context.Context, q kubelist.Query) (*kubelist.List, error) {
 	return f(ctx, q)
+}
+
+func (f listerFunc) Version(context.Context, kubelist.Query) (string, error) {
+	return "", errors.New("nobody asks here")
+}
+
+func (f listerFunc) Watch(context.Context, kubelist.Query, kubelist.WatchFrom) (*kubelist.Watch, error) {
+	return nil, errors.New("nobody watches here")
 }
 
 func TestAnAppThatIsMadeAgainInheritsNothing(t *testing.T) {
@@ -174,7 +182,7 @@ func TestAnAnswerOfTwoListsFollowsBoth(t *testing.T) {
 	// The TaskRuns are read again while the PipelineRuns are kept. What is read
 	// for a caller that takes nothing old is itself not kept.
 	_, err := p.server.hub.cache.Get(t.Context(), "taskruns:"+shopUID, 0, func(context.Context) (*snapshot, error) {
-		l, err := kubelist.Decode([]byte{0})
+		l, err := kubelist.Decode(new(kubelist.List).Encode())
 		return newSnapshot(l), err
 	})
 	if err != nil {

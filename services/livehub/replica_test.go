@@ -43,7 +43,7 @@ var testConfig = Config{
 	Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", IdentityKeysDir: "set by tests", SealKey: "set by tests",
 	RedisTime: 10 * time.Second, ListTime: 20 * time.Second, ListBytes: 64 << 20, Lists: 8, Wait: 10 * time.Second, CacheBytes: 64 << 20,
 	Streams: streamquota.Limits{Caller: 100, Person: 10},
-	MaxLogs: 3, LogStall: 10 * time.Second,
+	MaxLogs: 3, LogStall: 10 * time.Second, MaxStreams: 200,
 }
 
 // keys are what replicas of one livehub share.
@@ -106,7 +106,7 @@ func newReplica(t testing.TB, c *cluster, url string, change ...func(*Config)) *
 }
 
 // replicaOf starts a replica on any source of lists.
-func replicaOf(t testing.TB, k *keys, cfg Config, source lister) *replica {
+func replicaOf(t testing.TB, k *keys, cfg Config, source reader) *replica {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	redis, err := openRedis(cfg, reg, new(telemetry.Tracing))
@@ -129,7 +129,7 @@ func replicaOf(t testing.TB, k *keys, cfg Config, source lister) *replica {
 	var running sync.WaitGroup
 	running.Go(func() { redis.run(ctx) })
 	t.Cleanup(func() {
-		s.hub.cache.Close()
+		s.close()
 		stop()
 		running.Wait()
 		if err := redis.close(); err != nil {

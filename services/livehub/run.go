@@ -20,6 +20,7 @@ import (
 	"hangar.io/glidepath/internal/seal"
 	"hangar.io/glidepath/internal/streamquota"
 	"hangar.io/glidepath/internal/telemetry"
+	"hangar.io/glidepath/services/livehub/feed"
 )
 
 // maxFlights bounds the lists that are read or waited for at once. Most of them
@@ -69,8 +70,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	// Not before the calls under way have been answered.
-	defer s.hub.cache.Close()
-	s.streams, err = renewal.New(renewal.Config{
+	defer s.close()
+	keeper, err := renewal.New(renewal.Config{
 		Options: cfg.Renewal, Verifier: verifier, Quota: streamquota.New(cfg.Streams), Metrics: reg,
 	})
 	if err != nil {
@@ -78,14 +79,15 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer s.logs.source.Close()
 	if len(cfg.Renewal.URLs) > 0 {
-		s.logs.keep = s.streams.Keep
+		s.logs.keep = keeper.Keep
 	}
+	s.live.keep = keeper.Keep
 	api, metrics, err := listen(cfg)
 	if err != nil {
 		return err
 	}
 	return lifecycle.Run(ctx,
-		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run), lifecycle.Loop(s.streams.Run),
+		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run), lifecycle.Loop(keeper.Run), lifecycle.Loop(s.live.run),
 		lifecycle.Serve(api, newHandler(s, verifier, redis.ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 
@@ -98,7 +100,7 @@ func restConfig(cfg Config, tracing *telemetry.Tracing) (*rest.Config, error) {
 	return c, nil
 }
 
-func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, reg prometheus.Registerer) (*server, error) {
+func newServer(cfg Config, keys seal.Keys, source reader, redis *cache.Redis, reg prometheus.Registerer) (*server, error) {
 	tokens, err := paging.New(keys)
 	if err != nil {
 		return nil, err
@@ -111,7 +113,12 @@ func newServer(cfg Config, keys seal.Keys, source lister, redis *cache.Redis, re
 	if err != nil {
 		return nil, err
 	}
-	return &server{hub: &hub{source: source, cache: lists, maxAge: maxAge}, tokens: tokens, wait: cfg.Wait}, nil
+	h := &hub{source: source, cache: lists, maxAge: maxAge}
+	open := func(s scope) *feed.Feed {
+		return feed.New(feed.Config{NamespaceUID: s.uid, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge})
+	}
+	live := newStreams(newFeeds(open, reg), cfg.MaxStreams)
+	return &server{hub: h, tokens: tokens, wait: cfg.Wait, live: live}, nil
 }
 
 func listen(cfg Config) (api, metrics net.Listener, err error) {

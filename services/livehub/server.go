@@ -10,7 +10,6 @@ import (
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/paging"
 	"hangar.io/glidepath/internal/problem"
-	"hangar.io/glidepath/internal/renewal"
 )
 
 // server answers the operations. It implements livehubapi.ServerInterface.
@@ -19,9 +18,13 @@ type server struct {
 	logs   *logs
 	tokens *paging.Tokens
 	wait   time.Duration // how long a call waits for its lists
-	// streams keeps the streams of callers open for as long as they may have
-	// them.
-	streams *renewal.Keeper
+	live   *streams
+}
+
+// close ends what is done for calls, when there are none any more.
+func (s *server) close() {
+	s.live.feeds.close()
+	s.hub.cache.Close()
 }
 
 // respond gives a call the answer that find comes to within the time that a

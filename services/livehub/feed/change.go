@@ -1,0 +1,83 @@
+package feed
+
+import (
+	"fmt"
+	"strconv"
+
+	"hangar.io/glidepath/internal/sse"
+)
+
+// change is one change of one object, written down for viewers, or the mark of a
+// list. It does not change any more.
+//
+// A list says nothing of what came and went between the one before it and
+// itself: its mark stands ahead of the changes that it brought. Whoever has been
+// in between by what another replica saw may know what is gone, and nobody would
+// say so.
+type change struct {
+	kind Index
+	// version is the resourceVersion at which it is known to have happened.
+	// Those of one kind are published in its order.
+	version uint64
+	// before is the version of the change of this kind that was published
+	// before this one: between the two there was none.
+	before uint64
+	// at is where a viewer is that has seen it. In the middle of what a list
+	// brought that is where it was before the list: some of what the list
+	// brought happened earlier than what stands before it.
+	at Position
+	// repair marks a change that the cluster kept from us: also those who
+	// should have seen it have not.
+	repair bool
+	// from is where the kind was before a list, if this is its mark; then version
+	// is the list's, and there is no frame.
+	from uint64
+	// frame is the event; its first body bytes are the id.
+	frame []byte
+	body  int
+}
+
+// overheadBytes is roughly what a change takes besides its frame.
+const overheadBytes = 160
+
+func sizeOf(c *change) int { return cap(c.frame) + overheadBytes }
+
+// mark says whether c is the mark of a list.
+func (c *change) mark() bool { return c.frame == nil }
+
+// blinds says whether a viewer was between the lists that c is the mark of.
+func (c *change) blinds(at Position) bool {
+	return c.mark() && c.from < at[c.kind] && at[c.kind] < c.version
+}
+
+// write writes a change down. object is empty for one that is gone.
+func write(tag string, kind Index, name string, object []byte, at Position) ([]byte, int, error) {
+	frame := make([]byte, 0, len(object)+len(name)+192)
+	frame = sse.AppendID(frame, at.id(tag))
+	body := len(frame)
+	data := make([]byte, 0, len(object)+len(name)+96)
+	if len(object) > 0 {
+		data = append(data, `{"type":"upsert","kind":"`...)
+	} else {
+		data = append(data, `{"type":"delete","kind":"`...)
+	}
+	data = append(append(data, kindNames[kind]...), `","name":`...)
+	data = strconv.AppendQuote(data, name) // a DNS name: nothing in it is quoted another way
+	if len(object) > 0 {
+		data = append(append(data, `,"object":`...), object...)
+	}
+	data = append(data, '}')
+	frame, err := sse.Event{Type: "change", Data: data}.Append(frame)
+	if err != nil {
+		return nil, 0, fmt.Errorf("writing a change: %w", err)
+	}
+	return frame, body, nil
+}
+
+var kindNames = [kindCount]string{PipelineRuns: "PipelineRun", TaskRuns: "TaskRun"}
+
+// rewritten is the frame for a viewer that is elsewhere than the others.
+func (c *change) rewritten(tag string, at Position) []byte {
+	id := sse.AppendID(make([]byte, 0, len(c.frame)+16), at.id(tag))
+	return append(id, c.frame[c.body:]...)
+}

@@ -1,0 +1,275 @@
+package feed
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"hangar.io/glidepath/internal/sse"
+)
+
+const (
+	// keptChanges is how many changes are kept for viewers that come back, and
+	// keptBytes how large they may be.
+	keptChanges = 2048
+	keptBytes   = 32 << 20
+)
+
+// Feed is what the viewers of one namespace see. It is safe for concurrent use.
+type Feed struct {
+	cfg   Config
+	tag   string
+	topic *sse.Topic[*change]
+
+	mu    sync.Mutex
+	kinds [kindCount]kindState
+	// reached is a position that the cluster is known to have been at.
+	reached Position
+	// snapshot is the event that shows all, while nothing has changed since.
+	snapshot []byte
+	// fault is why a kind is not known, or known no better; nil when all is well.
+	fault error
+	// news is closed when fault or whether the kinds are known changes.
+	news chan struct{}
+}
+
+// kindState is one kind as the cluster last gave it.
+type kindState struct {
+	objects map[string]object // by name; nil until they have been read once
+	at      uint64            // every change up to here is in objects
+	last    uint64            // version of the last change that was published, or where publishing began
+}
+
+type object struct {
+	version uint64
+	json    []byte
+}
+
+func newFeed(cfg Config) *Feed {
+	return &Feed{
+		cfg: cfg, tag: tagOf(cfg.NamespaceUID),
+		topic: sse.NewTopic(sse.Limits{Count: keptChanges, Bytes: keptBytes}, sizeOf),
+		news:  make(chan struct{}),
+	}
+}
+
+// Ready waits until the namespace has been read once. It gives up with what
+// keeps it from being read.
+func (f *Feed) Ready(ctx context.Context) error {
+	for {
+		f.mu.Lock()
+		known, fault, news := f.known(), f.fault, f.news
+		f.mu.Unlock()
+		if known {
+			return nil
+		}
+		if fault != nil {
+			return fault
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for a namespace: %w", ctx.Err())
+		}
+	}
+}
+
+func (f *Feed) known() bool {
+	return f.kinds[PipelineRuns].objects != nil && f.kinds[TaskRuns].objects != nil
+}
+
+// failed notes why a kind could not be read.
+func (f *Feed) failed(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = err
+	f.tell()
+}
+
+func (f *Feed) tell() {
+	close(f.news)
+	f.news = make(chan struct{})
+}
+
+// position is where a viewer is that has seen all.
+func (f *Feed) position() Position {
+	return Position{f.kinds[PipelineRuns].at, f.kinds[TaskRuns].at}
+}
+
+// entry is an object that was read. JSON is empty for one that is gone.
+type entry struct {
+	name, version string
+	json          []byte
+}
+
+// apply takes a change that a watch brought.
+func (f *Feed) apply(kind Index, e entry) error {
+	version, err := parseVersion(e.version)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.kinds[kind]
+	if s.objects == nil || version <= s.at {
+		return nil // known already
+	}
+	if _, there := s.objects[e.name]; !there && len(e.json) == 0 {
+		s.at = version
+		return nil
+	}
+	at := f.position()
+	at[kind] = version
+	c, err := f.change(kind, e, version, at)
+	if err != nil {
+		return err
+	}
+	s.at = version
+	f.snapshot = nil
+	f.topic.Publish(c)
+	return nil
+}
+
+// change writes a change down, takes it into the state, and gives it.
+func (f *Feed) change(kind Index, e entry, version uint64, at Position) (*change, error) {
+	frame, body, err := write(f.tag, kind, e.name, e.json, at)
+	if err != nil {
+		return nil, err
+	}
+	s := &f.kinds[kind]
+	if len(e.json) > 0 {
+		own, err := parseVersion(e.version)
+		if err != nil {
+			return nil, err
+		}
+		s.objects[e.name] = object{version: own, json: within(frame, e.json)}
+	} else {
+		delete(s.objects, e.name)
+	}
+	c := &change{kind: kind, version: version, before: s.last, at: at, frame: frame, body: body}
+	s.last = max(s.last, version)
+	return c, nil
+}
+
+// within gives the object's bytes as they stand in its frame, so that they are
+// kept once.
+func within(frame, json []byte) []byte {
+	end := len(frame) - len("}\n\n")
+	if start := end - len(json); start > 0 && bytes.Equal(frame[start:end], json) {
+		return frame[start:end:end]
+	}
+	return json // it had line ends
+}
+
+// moved notes that nothing of a kind changed up to a version.
+func (f *Feed) moved(kind Index, version uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s := &f.kinds[kind]; s.objects != nil && version > s.at {
+		s.at = version
+	}
+}
+
+// errBackwards says that the cluster's versions went back: it was put back to
+// what it was before, and nothing that was seen of it holds any more.
+var errBackwards = errors.New("the cluster's resourceVersions went back")
+
+// replace takes a list: all objects of a kind as of a version.
+func (f *Feed) replace(kind Index, listed []entry, at uint64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := &f.kinds[kind]
+	if at < s.at {
+		return errBackwards
+	}
+	if s.objects == nil {
+		return f.begin(kind, listed, at)
+	}
+	f.fault = nil
+	var published []*change
+	if at > s.at {
+		published = append(published, &change{kind: kind, version: at, before: s.last, from: s.at})
+		s.last = at
+	}
+	changes, err := f.differences(kind, listed, at)
+	if err != nil {
+		return err
+	}
+	s.at = at
+	if len(changes) > 0 {
+		f.snapshot = nil
+	}
+	f.topic.Publish(append(published, changes...)...)
+	return nil
+}
+
+// begin takes the first list of a kind.
+func (f *Feed) begin(kind Index, listed []entry, at uint64) error {
+	objects := make(map[string]object, len(listed))
+	for _, e := range listed {
+		version, err := parseVersion(e.version)
+		if err != nil {
+			return err
+		}
+		objects[e.name] = object{version: version, json: bytes.Clone(e.json)}
+	}
+	f.kinds[kind] = kindState{objects: objects, at: at, last: at}
+	f.fault = nil
+	f.tell()
+	return nil
+}
+
+// difference is what a list says of one object.
+type difference struct {
+	entry
+	version uint64
+}
+
+// differences gives what a list brought, in the order of its versions. What
+// went, and what came with a version that should have been known, is only known
+// to have happened by the version of the list.
+func (f *Feed) differences(kind Index, listed []entry, list uint64) ([]*change, error) {
+	s := &f.kinds[kind]
+	var found []difference
+	there := make(map[string]bool, len(listed))
+	for _, e := range listed {
+		there[e.name] = true
+		version, err := parseVersion(e.version)
+		if err != nil {
+			return nil, err
+		}
+		if old, ok := s.objects[e.name]; ok && old.version >= version {
+			continue
+		}
+		d := difference{entry: e, version: version}
+		if version <= s.at {
+			d.version = list
+		}
+		found = append(found, d)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
+		if !there[name] {
+			found = append(found, difference{entry: entry{name: name}, version: list})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b difference) int { return cmp.Compare(a.version, b.version) })
+	changes := make([]*change, 0, len(found))
+	for i, d := range found {
+		at := f.position()
+		if i == len(found)-1 {
+			at[kind] = list
+		}
+		c, err := f.change(kind, d.entry, d.version, at)
+		if err != nil {
+			return nil, err
+		}
+		c.repair = d.version <= s.at
+		changes = append(changes, c)
+	}
+	return changes, nil
+}

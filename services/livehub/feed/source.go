@@ -1,0 +1,116 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"hangar.io/glidepath/internal/kubelist"
+)
+
+// Source is where a feed reads a cluster.
+type Source interface {
+	// List gives all objects of a kind in the namespace. It may be as old as
+	// what polling callers get, which it is shared with.
+	List(ctx context.Context, kind Index) (*kubelist.List, error)
+	// Read gives them as they are now.
+	Read(ctx context.Context, kind Index) (*kubelist.List, error)
+	// Latest gives the cluster's resourceVersion now.
+	Latest(ctx context.Context, kind Index) (string, error)
+	// Watch watches them.
+	Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) (Watch, error)
+}
+
+// Watch is a watch under way: see kubelist.Watch.
+type Watch interface {
+	Next() (kubelist.Event, error)
+	Close()
+}
+
+// Config says what a feed is of. All is required.
+type Config struct {
+	// NamespaceUID tells the namespace from others that had its name.
+	NamespaceUID string
+	Source       Source
+	// PollEvery is how often a list is read where the cluster grants no watch.
+	PollEvery time.Duration
+}
+
+// askAgain is how long a cluster that granted no watch is not asked for one.
+const askAgain = 5 * time.Minute
+
+// New gives a feed that is empty until Run has read the namespace.
+func New(cfg Config) *Feed { return newFeed(cfg) }
+
+// Run follows the namespace until ctx ends. It returns errBackwards when nothing
+// that was seen holds any more, and the viewers must begin anew.
+func (f *Feed) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ended := make(chan error, kindCount)
+	for kind := range kindCount {
+		go func() {
+			err := f.follow(ctx, kind)
+			cancel(err)
+			ended <- err
+		}()
+	}
+	var first error
+	for range kindCount {
+		if err := <-ended; first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// poll reads lists until it is time to ask for a watch again.
+func (f *Feed) poll(ctx context.Context, kind Index) error {
+	again := time.NewTimer(askAgain)
+	defer again.Stop()
+	tick := time.NewTicker(f.cfg.PollEvery)
+	defer tick.Stop()
+	for {
+		if err := f.list(ctx, kind); err != nil && ctx.Err() == nil {
+			if errors.Is(err, errBackwards) {
+				return err
+			}
+			f.failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-again.C:
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// list takes one list of a kind.
+func (f *Feed) list(ctx context.Context, kind Index) error {
+	l, err := f.cfg.Source.List(ctx, kind)
+	if err != nil {
+		return err
+	}
+	at, err := parseVersion(l.ResourceVersion())
+	if err != nil {
+		return err
+	}
+	return f.replace(kind, entries(l), at)
+}
+
+func entries(l *kubelist.List) []entry {
+	out := make([]entry, l.Len())
+	for i := range out {
+		m := l.Meta(i)
+		out[i] = entry{name: m.Name, version: m.ResourceVersion, json: l.JSON(i)}
+	}
+	return out
+}
+
+// errorOf says what was wrong with a list or watch.
+func errorOf(kind Index, err error) error {
+	return fmt.Errorf("following %ss: %w", kindNames[kind], err)
+}

@@ -1,0 +1,157 @@
+package livehub
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hangar.io/glidepath/internal/kubelist"
+	"hangar.io/glidepath/services/livehub/feed"
+)
+
+// linger is how long a namespace is followed after its last viewer has left:
+// viewers that lose their edge come back within it.
+const linger = 5 * time.Second
+
+// feeds are the namespaces that have viewers here, each followed once for all
+// of them. It is safe for concurrent use.
+type feeds struct {
+	open func(s scope) *feed.Feed
+
+	// base is the context of every feed. It ends with close.
+	base   context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu  sync.Mutex
+	all map[scope]*followed
+}
+
+// followed is a namespace that is followed.
+type followed struct {
+	*feed.Feed
+	viewers int
+	// ctx ends when it is not followed any more.
+	ctx  context.Context
+	stop context.CancelCauseFunc
+	// idle stops it some time after the last viewer has left.
+	idle *time.Timer
+}
+
+func newFeeds(open func(s scope) *feed.Feed, metrics prometheus.Registerer) *feeds {
+	f := &feeds{open: open, all: map[scope]*followed{}}
+	f.base, f.cancel = context.WithCancel(context.Background())
+	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "glidepath_api_live_watches", Help: "Namespaces that this replica follows for the viewers of its live streams.",
+	}, func() float64 {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return float64(len(f.all))
+	}))
+	return f
+}
+
+// close stops following every namespace, and returns when nothing is left of it.
+func (f *feeds) close() {
+	f.cancel()
+	f.work.Wait()
+}
+
+// join gives the feed of a namespace, which the first viewer starts. The viewer
+// calls leave when it has left. life ends when the feed is of no use any more and
+// its viewers must begin anew.
+func (f *feeds) join(s scope) (found *feed.Feed, life context.Context, leave func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one := f.all[s]
+	if one == nil {
+		one = &followed{Feed: f.open(s)}
+		one.ctx, one.stop = context.WithCancelCause(f.base)
+		f.all[s] = one
+		f.work.Go(func() { f.run(s, one) })
+	}
+	if one.idle != nil {
+		one.idle.Stop()
+		one.idle = nil
+	}
+	one.viewers++
+	return one.Feed, one.ctx, sync.OnceFunc(func() { f.leave(s, one) })
+}
+
+func (f *feeds) run(s scope, one *followed) {
+	err := one.Run(one.ctx)
+	if !errors.Is(err, context.Canceled) {
+		slog.WarnContext(one.ctx, "a namespace is followed anew", "namespace", s.namespace, "error", err)
+	}
+	f.drop(s, one)
+}
+
+// drop forgets a feed, so that the next viewer gets a new one.
+func (f *feeds) drop(s scope, one *followed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.all[s] == one {
+		delete(f.all, s)
+	}
+	one.stop(context.Canceled)
+}
+
+func (f *feeds) leave(s scope, one *followed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if one.viewers--; one.viewers > 0 {
+		return
+	}
+	one.idle = time.AfterFunc(linger, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if one.viewers == 0 && f.all[s] == one {
+			delete(f.all, s)
+			one.stop(context.Canceled)
+		}
+	})
+}
+
+// feedSource reads one namespace for its feed.
+type feedSource struct {
+	hub   *hub
+	scope scope
+}
+
+var feedKinds = map[feed.Index]kubelist.Kind{feed.PipelineRuns: pipelineRuns, feed.TaskRuns: taskRuns}
+
+func (s feedSource) query(kind feed.Index) kubelist.Query {
+	return kubelist.Query{Kind: feedKinds[kind], Namespace: s.scope.namespace}
+}
+
+// List is the list that polling callers get.
+func (s feedSource) List(ctx context.Context, kind feed.Index) (*kubelist.List, error) {
+	l, err := s.hub.list(ctx, feedKinds[kind], s.scope)
+	if err != nil {
+		return nil, err
+	}
+	return l.list, nil
+}
+
+// Read is a list of now.
+func (s feedSource) Read(ctx context.Context, kind feed.Index) (*kubelist.List, error) {
+	return s.hub.source.List(ctx, s.query(kind))
+}
+
+// Latest asks for the version and for as few objects as can be.
+func (s feedSource) Latest(ctx context.Context, kind feed.Index) (string, error) {
+	return s.hub.source.Version(ctx, s.query(kind))
+}
+
+// Watch watches.
+func (s feedSource) Watch(ctx context.Context, kind feed.Index, from kubelist.WatchFrom) (feed.Watch, error) {
+	w, err := s.hub.source.Watch(ctx, s.query(kind), from)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}

@@ -1,0 +1,191 @@
+package livehub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/renewal"
+	"hangar.io/glidepath/internal/sse"
+	"hangar.io/glidepath/services/livehub/feed"
+)
+
+const (
+	// pingEvery keeps whatever is between from taking a stream for dead: the
+	// edge does after a minute.
+	pingEvery = 15 * time.Second
+	// writeTime is how long a viewer may take for a part of what it is sent.
+	writeTime = 30 * time.Second
+	// maxBehind is how many changes a viewer may be behind.
+	maxBehind = 256
+	// drainTime spreads the ends of the streams of a replica that ends, so that
+	// its viewers do not come to the others all at once. It leaves the server
+	// time to see them off.
+	drainTime = 5 * time.Second
+	// comeBack is the least and the spread of how long viewers are to wait
+	// before they come back to a replica that ended their stream.
+	comeBack, comeBackSpread = 200 * time.Millisecond, 800 * time.Millisecond
+)
+
+// endError is why a stream was ended that renewals would have kept open. It is
+// the cause of the stream's context.
+type endError string
+
+// Error says why.
+func (e endError) Error() string { return "the stream ends: " + string(e) }
+
+const (
+	errDrain  endError = "drain"
+	errLagged endError = "lagged"
+)
+
+// streams are the live streams of this replica.
+type streams struct {
+	feeds *feeds
+	// turns has room for as many streams as there may be.
+	turns chan struct{}
+	// keep keeps a call's stream open for as long as its caller may have it.
+	keep func(r *http.Request) (ctx context.Context, release func(), err error)
+
+	// serving ends when the replica does.
+	serving context.Context
+	drain   context.CancelFunc
+}
+
+func newStreams(f *feeds, most int) *streams {
+	s := &streams{feeds: f, turns: make(chan struct{}, most)}
+	s.serving, s.drain = context.WithCancel(context.Background())
+	return s
+}
+
+// run ends all streams when ctx does.
+func (s *streams) run(ctx context.Context) {
+	<-ctx.Done()
+	s.drain()
+}
+
+// StreamLiveRuns shows what an app's namespace holds, and how that changes.
+func (s *server) StreamLiveRuns(w http.ResponseWriter, r *http.Request, app string, lastEventID *string) {
+	scope, err := appScope(r, app)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	lastID := ""
+	if lastEventID != nil {
+		lastID = *lastEventID
+	}
+	if err := s.live.serve(w, r, scope, lastID, s.wait); err != nil {
+		problem.Write(w, r, explain(err))
+	}
+}
+
+// serve answers a call with a stream; an error is the answer instead.
+func (s *streams) serve(w http.ResponseWriter, r *http.Request, where scope, lastID string, wait time.Duration) error {
+	free, err := s.take(r.PathValue("app"))
+	if err != nil {
+		return err
+	}
+	defer free()
+	ctx, release, err := s.keep(r)
+	if err != nil {
+		return err
+	}
+	defer release()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+
+	f, life, leave := s.feeds.join(where)
+	defer leave()
+	viewer, err := join(ctx, f, lastID, wait)
+	if err != nil {
+		return err
+	}
+	stream, err := sse.Open(w, writeTime)
+	if err != nil {
+		return err
+	}
+	for _, c := range []context.Context{s.serving, life} {
+		defer endWith(c, cancel)()
+	}
+	s.show(ctx, stream, viewer)
+	return nil
+}
+
+// take gives a stream its turn, or says that there is none.
+func (s *streams) take(app string) (free func(), err error) {
+	full := problem.New(problem.Busy, "").WithHint("poll GET /v1/apps/" + app + "/live instead")
+	if s.serving.Err() != nil {
+		// The edge tries another replica.
+		return nil, problem.New(problem.Busy, "this replica is ending").WithHint(full.Hint)
+	}
+	select {
+	case s.turns <- struct{}{}:
+		return func() { <-s.turns }, nil
+	default:
+		return nil, full
+	}
+}
+
+// join waits for the namespace to be read, and gives the viewer its place.
+func join(ctx context.Context, f *feed.Feed, lastID string, wait time.Duration) (*feed.Viewer, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if err := f.Ready(ctx); err != nil {
+		return nil, err
+	}
+	return f.Join(ctx, lastID)
+}
+
+// endWith ends a stream some time within drainTime after c has ended, unless the
+// returned function was called before.
+func endWith(c context.Context, end context.CancelCauseFunc) (undo func() bool) {
+	return context.AfterFunc(c, func() {
+		time.AfterFunc(rand.N(drainTime), func() { end(errDrain) }) //nolint:gosec // it spreads load and hides nothing
+	})
+}
+
+// show writes the stream, to its end.
+func (s *streams) show(ctx context.Context, stream *sse.Stream, v *feed.Viewer) {
+	if err := stream.Send(v.First()...); err != nil {
+		return // the viewer left
+	}
+	follower := v.Follower()
+	follower.Behind, follower.Every = maxBehind, pingEvery
+	err := follower.Follow(ctx, stream)
+	if errors.Is(err, sse.ErrLagged) {
+		err = errLagged
+	}
+	if frames := lastFrames(err, v.ID()); frames != nil {
+		_ = stream.Send(frames...) // the viewer may have left
+	}
+}
+
+// lastFrames are what a stream that is ended on purpose ends with: why, and when
+// to come back.
+func lastFrames(err error, id string) [][]byte {
+	var frames [][]byte
+	reason := ""
+	if end, ok := errors.AsType[*renewal.EndError](err); ok {
+		reason = string(end.Reason)
+	} else if end, ok := errors.AsType[endError](err); ok {
+		reason = string(end)
+	}
+	switch reason {
+	case "":
+		return nil
+	case string(errLagged):
+		frames = append(frames, sse.Comment("lagged"))
+	case string(errDrain), string(renewal.Lifetime), string(renewal.Unrenewed):
+		frames = append(frames, sse.Retry(comeBack+rand.N(comeBackSpread))) //nolint:gosec // it spreads load and hides nothing
+	}
+	event := sse.Event{ID: id, Type: "end", Data: fmt.Appendf(nil, `{"reason":%q}`, reason)}
+	if end, err := event.Append(nil); err == nil {
+		frames = append(frames, end)
+	}
+	return frames
+}
