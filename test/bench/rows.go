@@ -27,6 +27,8 @@ func Groups() []Group {
 		{[]string{rowCachedRatio, rowCheckCPU}, "32 connections of cached reads against a check that allows everything", measureThroughput},
 		{[]string{rowCachedAdded}, "one connection of cached reads against a check that allows everything", measureLatency},
 		{[]string{rowReviewRatio}, "writes against a bare client that makes the same two reviews", measureReviews},
+		{[]string{rowForgedReviews, rowForgedWriter}, "a thousand forged tokens a second, and a writer meanwhile", measureForged},
+		{[]string{rowRevokedRead}, "callers that lose their right or their token while they read", measureRevoked},
 		{[]string{rowListPlain, rowListGzip, rowListNotModified}, "a cached list of 1 MB against the same bytes from a static handler", measureLists},
 		{[]string{rowPolicyInForce}, "from a change of the policy file until calls are treated by it", measurePolicy},
 		{[]string{rowReady}, "from the start of the gateway's own processes until a call is answered", measureReady},
