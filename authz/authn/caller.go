@@ -93,15 +93,22 @@ func newCaller(f Facts, kind Kind) *Caller {
 	return c
 }
 
-// AccountGroups gives the groups that the cluster puts every ServiceAccount into,
-// by its user name. ok is false for a name that is no ServiceAccount's.
-func AccountGroups(username string) (groups []string, ok bool) {
+// everyone is the group of all who were authenticated.
+const everyone = "system:authenticated"
+
+// ImpliedGroups gives all the groups of a caller whose name implies them: a
+// ServiceAccount's, which the cluster puts it into, and a person's. ok is false
+// for all others.
+func ImpliedGroups(username string) (groups []string, ok bool) {
+	if login, ok := strings.CutPrefix(username, PersonPrefix); ok && login != "" {
+		return []string{everyone}, true
+	}
 	rest, ok := strings.CutPrefix(username, serviceAccountPrefix)
 	namespace, name, both := strings.Cut(rest, ":")
 	if !ok || !both || namespace == "" || name == "" || strings.Contains(name, ":") {
 		return nil, false
 	}
-	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}, true
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, everyone}, true
 }
 
 // Subject stands for everything of the caller that an access review is asked

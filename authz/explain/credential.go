@@ -43,17 +43,17 @@ func (c Credential) String() string { return c.Source }
 func (c Credential) GoString() string { return c.Source }
 
 // NewUser is a credential that is no token: the call is decided as if its token
-// were this user's. Nobody checks that there is one. A ServiceAccount named
-// without groups gets those that every ServiceAccount is in.
+// were this user's. Nobody checks that there is one. A ServiceAccount or
+// a person named without groups gets those that its name implies.
 func NewUser(username, uid string, groups []string) (Credential, error) {
-	if own, ok := authn.AccountGroups(username); ok && len(groups) == 0 {
-		groups = own
+	if implied, ok := authn.ImpliedGroups(username); ok && len(groups) == 0 {
+		groups = implied
 	}
 	f := authn.Facts{Username: username, UID: uid, Groups: groups}
-	if strings.HasPrefix(username, authn.PersonPrefix) && username != authn.PersonPrefix {
-		return Credential{As: authn.Restore(f, authn.Person)}, nil
-	}
 	c, err := authn.NewClusterCaller(f)
+	if login, ok := strings.CutPrefix(username, authn.PersonPrefix); ok {
+		c, err = authn.NewPerson(login, f)
+	}
 	if err != nil {
 		return Credential{}, fmt.Errorf("no caller can be %q: %w", username, err)
 	}
@@ -92,7 +92,7 @@ func (c Credential) token() *Token {
 	case c.Source == "":
 		return nil
 	}
-	out := &Token{Source: c.Source, Header: token.DirectHeader, VerifiedBy: "TokenReview"}
+	out := &Token{Source: c.Source, Header: token.DirectHeader, VerifiedBy: verifiedByCluster}
 	if c.Proxied {
 		out.Header = token.ProxyHeader
 	}

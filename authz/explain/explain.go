@@ -6,19 +6,17 @@ package explain
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/jwks"
 	"hangar.io/glidepath/authz/namespaces"
+	"hangar.io/glidepath/authz/oidc"
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/authz/review"
 	"hangar.io/glidepath/internal/problem"
@@ -32,6 +30,8 @@ type Config struct {
 	Cluster *rest.Config
 	// Audiences and Delegates are authz's settings of those names.
 	Audiences, Delegates []string
+	// People are authz's settings of how people sign in.
+	People oidc.Settings
 }
 
 // Question is one call.
@@ -64,16 +64,20 @@ func Explain(ctx context.Context, c Config, q Question) (*Report, error) {
 	}
 	defer client.Close()
 	asked := &witness{API: client}
-	parts, err := newParts(asked, c, q.Credential)
+	parts, err := newParts(ctx, asked, c, q.Credential)
 	if err != nil {
 		return nil, err
 	}
 	defer parts.close()
-	index, err := known(ctx, c.Cluster)
+	started, err := namespaces.Start(ctx, c.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	defer index.close()
+	defer started.Close()
+	index := &index{Started: started}
+	if report.Token != nil && report.Token.Issuer != "" && report.Token.Issuer == c.People.Issuer {
+		report.Token.VerifiedBy = "the keys of its issuer"
+	}
 	d := decision.New(decision.Config{
 		Authenticator: parts.authenticator, Access: parts.access, Namespaces: index, Delegates: c.Delegates,
 	}).Decide(ctx, decision.Request{Operation: op, Method: q.Method, Target: q.Target, Headers: q.headers()})
@@ -81,19 +85,27 @@ func Explain(ctx context.Context, c Config, q Question) (*Report, error) {
 	return report, nil
 }
 
-// parts are what the decision asks, as authz puts them together.
+// parts are what the decision asks, as authz puts them together, but for what
+// spares the cluster a review of a forged token: the review refuses it too.
 type parts struct {
 	authenticator authn.Authenticator
 	tokens        *review.Tokens
 	access        *review.Access
+	stop          context.CancelFunc
+	ended         chan struct{}
 }
 
-func newParts(asked review.API, c Config, credential Credential) (*parts, error) {
+func newParts(ctx context.Context, asked review.API, c Config, credential Credential) (*parts, error) {
 	slots, err := review.NewSlots(review.DefaultLimits())
 	if err != nil {
 		return nil, err
 	}
-	metrics := review.NewMetrics(prometheus.NewRegistry(), slots)
+	reg := prometheus.NewRegistry()
+	metrics := review.NewMetrics(reg, slots)
+	people, err := oidc.NewPeople(c.People, reg, jwks.NewMetrics(reg))
+	if err != nil {
+		return nil, err
+	}
 	tokens, err := review.NewTokens(asked, slots, metrics, c.Audiences)
 	if err != nil {
 		return nil, err
@@ -103,7 +115,15 @@ func newParts(asked review.API, c Config, credential Credential) (*parts, error)
 		tokens.Close()
 		return nil, err
 	}
-	p := &parts{authenticator: authn.ByIssuer{Default: tokens}, tokens: tokens, access: access}
+	ctx, stop := context.WithCancel(ctx)
+	p := &parts{
+		authenticator: authn.ByIssuer{Issuers: people.Issuers, Default: tokens},
+		tokens:        tokens, access: access, stop: stop, ended: make(chan struct{}),
+	}
+	go func() {
+		defer close(p.ended)
+		people.Run(ctx)
+	}()
 	if credential.As != nil {
 		p.authenticator = assumed{credential.As}
 	}
@@ -111,59 +131,24 @@ func newParts(asked review.API, c Config, credential Credential) (*parts, error)
 }
 
 func (p *parts) close() {
+	p.stop()
+	<-p.ended
 	p.tokens.Close()
 	p.access.Close()
 }
 
 // index is the namespaces of the cluster, with what the decision found there.
 type index struct {
-	*namespaces.Index
-	stop  context.CancelFunc
-	ended chan struct{}
+	*namespaces.Started
 	found []namespaces.Resolution
-}
-
-// known reads the cluster's namespaces. One list is asked for first, since it
-// says why it cannot be had: a watch tries again for ever.
-func known(ctx context.Context, cluster *rest.Config) (*index, error) {
-	client, err := metadata.NewForConfig(cluster)
-	if err != nil {
-		return nil, fmt.Errorf("reading namespaces: %w", err)
-	}
-	resource := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	if _, err := client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-		return nil, fmt.Errorf("reading namespaces: %w", err)
-	}
-	x, err := namespaces.NewIndex(client)
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	i := &index{Index: x, stop: stop, ended: make(chan struct{})}
-	go func() {
-		defer close(i.ended)
-		x.Run(ctx)
-	}()
-	select {
-	case <-x.Synced():
-		return i, nil
-	case <-ctx.Done():
-		i.close()
-		return nil, fmt.Errorf("reading namespaces: %w", errors.Join(ctx.Err(), context.Cause(ctx)))
-	}
 }
 
 // Resolve finds an app's namespace and remembers what was found. One decision
 // asks one question after another.
 func (i *index) Resolve(app string) (namespaces.Resolution, error) {
-	r, err := i.Index.Resolve(app)
+	r, err := i.Started.Resolve(app)
 	if err == nil {
 		i.found = append(i.found, r)
 	}
 	return r, err
-}
-
-func (i *index) close() {
-	i.stop()
-	<-i.ended
 }

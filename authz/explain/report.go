@@ -47,6 +47,9 @@ type Token struct {
 	VerifiedBy string `json:"verifiedBy"`
 }
 
+// verifiedByCluster says that a token goes to a TokenReview.
+const verifiedByCluster = "TokenReview"
+
 // Caller is who the gateway takes the caller to be.
 type Caller struct {
 	Username   string              `json:"username"`

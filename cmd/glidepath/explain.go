@@ -16,6 +16,7 @@ import (
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/authz/explain"
+	"hangar.io/glidepath/authz/oidc"
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/authz/token"
 	"hangar.io/glidepath/internal/kube"
@@ -37,6 +38,7 @@ type explainCommand struct {
 
 	TokenAudiences []string      `env:"TOKEN_AUDIENCES" placeholder:"NAME" help:"As authz's setting."`
 	Delegates      []string      `env:"DELEGATES" placeholder:"USER" help:"As authz's setting."`
+	OIDC           oidc.Settings `embed:""`
 	Kubeconfig     string        `env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server. Empty means the pod's ServiceAccount."`
 	Timeout        time.Duration `default:"30s" help:"How long all of it may take."`
 	Output         string        `short:"o" enum:"text,json,yaml,review" default:"text" help:"text, json, yaml, or review: the questions alone, for kubectl create -f -."`
@@ -49,7 +51,10 @@ func (c *explainCommand) Run(k *kong.Kong) error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
 	defer cancel()
 	q := explain.Question{OnBehalfOf: c.OnBehalfOf}
-	var err error
+	err := c.OIDC.Validate()
+	if err != nil {
+		return err
+	}
 	if q.Method, q.Target, err = c.call(); err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func (c *explainCommand) Run(k *kong.Kong) error {
 		return err
 	}
 	q.Credential.Proxied = c.Proxied
-	report, err := explain.Explain(ctx, explain.Config{Cluster: cluster, Audiences: c.TokenAudiences, Delegates: c.Delegates}, q)
+	report, err := explain.Explain(ctx, explain.Config{Cluster: cluster, Audiences: c.TokenAudiences, Delegates: c.Delegates, People: c.OIDC}, q)
 	if err != nil {
 		return err
 	}

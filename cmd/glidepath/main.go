@@ -9,6 +9,7 @@ import (
 type cli struct {
 	XDS     xdsCommands    `cmd:"" name:"xds" help:"What the edge serves: print it, or check it."`
 	Explain explainCommand `cmd:"" help:"Say how a call would be decided, step by step, and why."`
+	Replay  replayCommand  `cmd:"" help:"Say which past calls would be decided otherwise: by proposed roles, or now."`
 }
 
 func main() {

@@ -1,0 +1,74 @@
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+)
+
+// Text is the report for people.
+func (r *Report) Text() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d calls in %d lines, %d of them decided again.\n", r.Calls, r.Lines, r.Judged)
+	r.differences(&out, "Allowed then, refused now", true)
+	r.differences(&out, "Refused then, allowed now", false)
+	if len(r.Differences) == 0 {
+		out.WriteString("\nNone of them would be decided otherwise.\n")
+	}
+	undecided(&out, "Not known", r.Unknown)
+	undecided(&out, "Not a matter of rights", r.Unaffected)
+	if r.Malformed > 0 {
+		fmt.Fprintf(&out, "\nNot readable (%d lines)\n", r.Malformed)
+		for _, m := range r.MalformedLines {
+			fmt.Fprintf(&out, "  %s %s\n", m.Line, m.Why)
+		}
+	}
+	return out.String()
+}
+
+func (r *Report) differences(out *strings.Builder, title string, allowed bool) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	begun := false
+	for _, d := range r.Differences {
+		if d.Was.Allowed != allowed {
+			continue
+		}
+		if !begun {
+			begun = true
+			fmt.Fprintf(w, "\n%s\n  CALLER\tOPERATION\tAPP\tCALLS\tWAS\tNOW\n", title)
+		}
+		caller := d.Caller
+		if d.Delegated {
+			caller += " (for a person)"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%s\t%s\n", caller, d.Op, orDash(d.App), d.Calls, d.Was, d.Now)
+	}
+	_ = w.Flush() // a strings.Builder takes everything
+}
+
+func undecided(out *strings.Builder, title string, list []Undecided) {
+	if len(list) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\n%s\n  CALLS\tRULE\tCALLER\tOPERATION\tAPP\tWHY\n", title)
+	for _, u := range list {
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\t%s\n", u.Calls, orDash(u.Rule), orDash(u.Caller), orDash(u.Op), orDash(u.App), u.Why)
+	}
+	_ = w.Flush()
+}
+
+// String says the verdict in a word or a rule.
+func (v Verdict) String() string {
+	if v.Allowed {
+		return "allowed"
+	}
+	return v.Rule
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
