@@ -10,6 +10,7 @@ import (
 
 	"hangar.io/glidepath/authz/edgemetrics"
 	"hangar.io/glidepath/authz/oidc"
+	"hangar.io/glidepath/authz/renewals"
 	"hangar.io/glidepath/internal/telemetry"
 )
 
@@ -24,10 +25,13 @@ type Config struct {
 	IdentityKey     string   `env:"IDENTITY_KEY_FILE" placeholder:"FILE" help:"Private key that signs identities: Ed25519, PKCS #8, PEM."`
 	IdentityKeysDir string   `env:"IDENTITY_KEYS_DIR" placeholder:"DIR" help:"Folder of the public keys, this process's own among them."`
 	EnvoyAdmin      string   `env:"ENVOY_ADMIN" placeholder:"URL" help:"Envoy's admin interface, unix:///path or http://127.0.0.1:port. Empty means that the metrics of calls are not served."`
+	DenyList        string   `env:"DENY_LIST_FILE" placeholder:"FILE" help:"Users, people and groups that may do nothing for now, YAML, watched for changes."`
 	MetricsListen   string   `env:"METRICS_LISTEN" default:":9090" help:"Address of the metrics."`
 	ProbeListen     string   `env:"PROBE_LISTEN" default:":8081" help:"Address of the probes, /healthz and /readyz."`
 
-	OIDC oidc.Settings `embed:""`
+	OIDC     oidc.Settings    `embed:""`
+	Renewals renewals.Options `embed:""`
+
 	telemetry.TraceConfig
 }
 
@@ -45,7 +49,11 @@ func (c *Config) Validate() error {
 		checkListen("--metrics-listen", c.MetricsListen),
 		checkListen("--probe-listen", c.ProbeListen),
 		c.OIDC.Validate(),
+		c.Renewals.Validate(),
 		c.TraceConfig.Validate(),
+	}
+	if c.DenyList != "" {
+		faults = append(faults, checkPath("--deny-list", c.DenyList))
 	}
 	if c.Socket != "" && c.Socket == c.HTTPSocket {
 		faults = append(faults, errors.New("--socket and --http-socket: the same path"))

@@ -4,16 +4,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/authz/self"
+	"hangar.io/glidepath/authz/ticket"
 	"hangar.io/glidepath/internal/identity"
 )
 
-// keys are the two halves of identities in this process.
+// keys are the two halves of identities in this process, and what seals the
+// tickets of streams.
 type keys struct {
 	signer   *identity.RotatingSigner
 	verifier *identity.Verifier
+	tickets  *ticket.Sealer // nil where no streams are renewed
 }
 
-// loadKeys reads both.
+// loadKeys reads all of them.
 func loadKeys(c Config) (*keys, error) {
 	signer, err := identity.NewRotatingSigner(identity.RotatingConfig{PrivateKey: c.IdentityKey, KeysDir: c.IdentityKeysDir})
 	if err != nil {
@@ -23,7 +26,11 @@ func loadKeys(c Config) (*keys, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keys{signer: signer, verifier: verifier}, nil
+	k := &keys{signer: signer, verifier: verifier}
+	if c.Renewals.Enabled() {
+		k.tickets, err = ticket.NewSealer(c.Renewals.Keys)
+	}
+	return k, err
 }
 
 func (k *keys) register(reg prometheus.Registerer) {

@@ -17,6 +17,7 @@ import (
 	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/denylist"
 	"hangar.io/glidepath/authz/edgemetrics"
 	"hangar.io/glidepath/authz/extauthz"
 	"hangar.io/glidepath/authz/forgery"
@@ -24,6 +25,7 @@ import (
 	"hangar.io/glidepath/authz/namespaces"
 	"hangar.io/glidepath/authz/oidc"
 	"hangar.io/glidepath/authz/operation"
+	"hangar.io/glidepath/authz/renewals"
 	"hangar.io/glidepath/authz/review"
 	"hangar.io/glidepath/authz/self"
 	"hangar.io/glidepath/internal/calls"
@@ -66,37 +68,29 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer reviews.close()
-	people, err := oidc.NewPeople(c.OIDC, reg, issuerKeys)
+	judge, err := newJudge(c, reg, issuerKeys, reviews, index)
 	if err != nil {
 		return err
 	}
-	limits := bucket.New(bucket.Config{})
-	limits.MustRegister(reg)
-	decider := decision.New(decision.Config{
-		Authenticator: authn.ByIssuer{Issuers: people.Issuers, Default: reviews.tokens},
-		Access:        reviews.access,
-		Namespaces:    index,
-		Delegates:     c.Delegates,
-	})
+	defer judge.close()
+	limits := newLimits(reg)
 	checks, err := extauthz.NewServer(extauthz.Config{
 		Operations: operations,
-		Decider:    decider,
+		Decider:    judge.decider,
 		Signer:     keys.signer,
 		Limits:     limits,
 		Metrics:    extauthz.NewMetrics(reg),
+		Tickets:    keys.tickets,
 		Tracing:    tracing,
 	})
 	if err != nil {
 		return err
 	}
-	if c.EnvoyAdmin != "" {
-		edge, err := edgemetrics.New(c.EnvoyAdmin)
-		if err != nil {
-			return err
-		}
-		defer edge.Close()
-		reg.MustRegister(edge)
+	closeEdge, err := readEdge(c.EnvoyAdmin, reg)
+	if err != nil {
+		return err
 	}
+	defer closeEdge()
 	l, err := listen(c)
 	if err != nil {
 		return err
@@ -107,13 +101,64 @@ func Run(ctx context.Context, c Config) error {
 		lifecycle.Loop(index.Run),
 		lifecycle.Loop(keys.verifier.Run),
 		lifecycle.Loop(keys.signer.Run),
-		lifecycle.Loop(people.Run),
 		lifecycle.Loop(reviews.forgery.Run),
+		lifecycle.Loop(judge.people.Run),
+		judge.denied.Run,
+		renewStreams(l.internal, renewals.Config{
+			Operations: operations, Decider: judge.decider, Signer: keys.signer, Tickets: keys.tickets, Epoch: judge.denied.Epoch, Metrics: reg,
+		}),
 		checks.Serve(l.checks, index.Synced()),
-		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), decider.Capabilities(operations), tracing)),
+		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), judge.decider.Capabilities(operations), tracing)),
 		lifecycle.Serve(l.metrics, lifecycle.MetricsHandler(reg)),
 		lifecycle.Serve(l.probes, probes),
 	)
+}
+
+// judge is what decides, and what it follows.
+type judge struct {
+	decider *decision.Decider
+	people  *oidc.People
+	denied  *denylist.File
+}
+
+func newJudge(c Config, reg prometheus.Registerer, issuerKeys *jwks.Metrics, reviews *reviews, index *namespaces.Index) (*judge, error) {
+	people, err := oidc.NewPeople(c.OIDC, reg, issuerKeys)
+	if err != nil {
+		return nil, err
+	}
+	denied, err := denylist.Open(c.DenyList)
+	if err != nil {
+		return nil, err
+	}
+	denied.MustRegister(reg)
+	return &judge{people: people, denied: denied, decider: decision.New(decision.Config{
+		Authenticator: authn.ByIssuer{Issuers: people.Issuers, Default: reviews.tokens},
+		Access:        reviews.access,
+		Namespaces:    index,
+		Delegates:     c.Delegates,
+		DenyList:      denied,
+	})}, nil
+}
+
+func (j *judge) close() { _ = j.denied.Close() }
+
+func newLimits(reg prometheus.Registerer) *bucket.Table {
+	limits := bucket.New(bucket.Config{})
+	limits.MustRegister(reg)
+	return limits
+}
+
+// readEdge serves Envoy's counters of calls, where its admin interface is given.
+func readEdge(admin string, reg prometheus.Registerer) (closing func(), err error) {
+	if admin == "" {
+		return func() {}, nil
+	}
+	edge, err := edgemetrics.New(admin)
+	if err != nil {
+		return nil, err
+	}
+	reg.MustRegister(edge)
+	return edge.Close, nil
 }
 
 func watchNamespaces(cluster *rest.Config, reg prometheus.Registerer) (*namespaces.Index, error) {
@@ -174,7 +219,10 @@ func (r *reviews) close() {
 }
 
 // listeners are what the process serves on.
-type listeners struct{ checks, self, metrics, probes net.Listener }
+type listeners struct {
+	checks, self, metrics, probes net.Listener
+	internal                      net.Listener // nil where no streams are renewed
+}
 
 func listen(c Config) (*listeners, error) {
 	var l listeners
@@ -183,6 +231,7 @@ func listen(c Config) (*listeners, error) {
 		lifecycle.Opening{To: &l.self, Open: lifecycle.ListenUnix, Addr: c.HTTPSocket},
 		lifecycle.Opening{To: &l.metrics, Open: lifecycle.Listen, Addr: c.MetricsListen},
 		lifecycle.Opening{To: &l.probes, Open: lifecycle.Listen, Addr: c.ProbeListen},
+		lifecycle.Opening{To: &l.internal, Open: c.Renewals.Open, Addr: c.Renewals.Listen},
 	)
 	if err != nil {
 		return nil, err

@@ -30,13 +30,22 @@ type Access interface {
 	Allowed(context.Context, *authn.Caller, review.Right, authn.Purpose) (bool, error)
 }
 
-// Config is what a Decider needs. All fields but Delegates are required.
+// DenyList says who may do nothing for now; denylist.File is one. Its error is
+// GP-AUTH-006.
+type DenyList interface {
+	Check(c *authn.Caller, onBehalfOf string) error
+}
+
+// Config is what a Decider needs. All fields but Delegates and DenyList are
+// required.
 type Config struct {
 	Authenticator authn.Authenticator
 	Access        Access
 	Namespaces    Namespaces
 	// Delegates are the user names that may name the person they act for.
 	Delegates []string
+	// DenyList is asked at each decision; nil denies nobody.
+	DenyList DenyList
 }
 
 // Decider decides calls. It is safe for concurrent use.
@@ -46,11 +55,15 @@ type Decider struct {
 	namespaces Namespaces
 	delegates  map[string]bool
 	batch      chan struct{} // a place for each review of a batch under way
+	denied     DenyList
 }
 
 // New gives a Decider.
 func New(c Config) *Decider {
-	d := &Decider{authn: c.Authenticator, access: c.Access, namespaces: c.Namespaces, delegates: map[string]bool{}, batch: make(chan struct{}, batchReviews)}
+	d := &Decider{
+		authn: c.Authenticator, access: c.Access, namespaces: c.Namespaces, delegates: map[string]bool{},
+		batch: make(chan struct{}, batchReviews), denied: c.DenyList,
+	}
 	for _, name := range c.Delegates {
 		d.delegates[name] = true
 	}
@@ -102,8 +115,8 @@ func (d *Decider) Decide(ctx context.Context, r Request) Decision {
 	return out
 }
 
-// decide is the order of the answers: the caller, the person, the names, the
-// right, and only for those who hold it whether there is such an app.
+// decide is the order of the answers: the caller, the person, whether either is
+// denied by list, the names, the right, and only for those who hold it whether there is such an app.
 func (d *Decider) decide(ctx context.Context, r Request, out *Decision) error {
 	target, err := r.Operation.Parse(r.Method, r.Target)
 	if err != nil {
@@ -126,6 +139,11 @@ func (d *Decider) decide(ctx context.Context, r Request, out *Decision) error {
 	out.OnBehalfOf, err = person(r, out.Delegate)
 	if err != nil {
 		return err
+	}
+	if d.denied != nil {
+		if err := d.denied.Check(out.Caller, out.OnBehalfOf); err != nil {
+			return err
+		}
 	}
 	if target.Malformed != nil {
 		return target.Malformed

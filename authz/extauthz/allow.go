@@ -14,6 +14,7 @@ import (
 
 	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/ticket"
 	"hangar.io/glidepath/authz/token"
 	"hangar.io/glidepath/authz/ttl"
 	"hangar.io/glidepath/internal/identity"
@@ -53,6 +54,8 @@ type Signer interface {
 // issuer makes the answers to allowed calls. It is safe for concurrent use.
 type issuer struct {
 	signer Signer
+	// tickets seals those of streams; nil gives none.
+	tickets *ticket.Sealer
 	// reads are the answers to reads, each with everything that is in it as
 	// its key. Answers are shared and are not changed.
 	reads *ttl.Cache[readKey, answer]
@@ -68,12 +71,12 @@ type readKey struct {
 	who authn.Digest
 }
 
-func newIssuer(s Signer) (*issuer, error) {
+func newIssuer(s Signer, tickets *ticket.Sealer) (*issuer, error) {
 	reads, err := ttl.NewCache[readKey, answer](allowedSize)
 	if err != nil {
 		return nil, err
 	}
-	return &issuer{signer: s, reads: reads}, nil
+	return &issuer{signer: s, tickets: tickets, reads: reads}, nil
 }
 
 // allow gives the answer to an allowed call. Reads that differ in nothing share
@@ -84,6 +87,9 @@ func (i *issuer) allow(d *decision.Decision, r decision.Request) (answer, error)
 		c := claims(d, now, writeLife)
 		c.Method, c.TargetHash = r.Method, identity.HashTarget(r.Target)
 		return i.answer(d, c)
+	}
+	if i.tickets != nil && d.Operation.Streams(r.Target) {
+		return i.stream(d, r, now)
 	}
 	key := readKey{
 		key: i.signer.KeyID(),
@@ -134,7 +140,7 @@ func claims(d *decision.Decision, now time.Time, life time.Duration) identity.Cl
 	}
 }
 
-func (i *issuer) answer(d *decision.Decision, c identity.Claims) (answer, error) {
+func (i *issuer) answer(d *decision.Decision, c identity.Claims, more ...*corev3.HeaderValueOption) (answer, error) {
 	signed, err := i.signer.Sign(c)
 	if err != nil {
 		return nil, err
@@ -145,7 +151,7 @@ func (i *issuer) answer(d *decision.Decision, c identity.Claims) (answer, error)
 	return encode(&authv3.CheckResponse{
 		Status: &statuspb.Status{Code: int32(codes.OK)},
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{
-			Headers:         []*corev3.HeaderValueOption{overwrite(strings.ToLower(identity.Header), signed)},
+			Headers:         append([]*corev3.HeaderValueOption{overwrite(strings.ToLower(identity.Header), signed)}, more...),
 			HeadersToRemove: removed,
 		}},
 		DynamicMetadata: auditFields(d, verdictAllow),

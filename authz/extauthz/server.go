@@ -20,6 +20,7 @@ import (
 	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/operation"
+	"hangar.io/glidepath/authz/ticket"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/telemetry"
 )
@@ -29,13 +30,16 @@ type Decider interface {
 	Decide(context.Context, decision.Request) decision.Decision
 }
 
-// Config is what a Server needs. All fields but Tracing are required.
+// Config is what a Server needs. All fields but Tickets and Tracing are required.
 type Config struct {
 	Operations *operation.Table
 	Decider    Decider
 	Signer     Signer
 	Limits     *bucket.Table
 	Metrics    *Metrics
+	// Tickets seals the renewal tickets of streams; nil gives none, and no
+	// backend serves a stream then.
+	Tickets *ticket.Sealer
 	// Tracing makes the spans of checks; nil makes none.
 	Tracing *telemetry.Tracing
 }
@@ -52,7 +56,7 @@ type Server struct {
 
 // NewServer gives a Server.
 func NewServer(c Config) (*Server, error) {
-	i, err := newIssuer(c.Signer)
+	i, err := newIssuer(c.Signer, c.Tickets)
 	if err != nil {
 		return nil, err
 	}

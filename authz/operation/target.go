@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
+	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -53,6 +55,34 @@ func (o *Operation) Parse(method, target string) (Target, error) {
 		t.query(o.app, query)
 	}
 	return t, nil
+}
+
+// Canonical gives a target that a decision reads as the given one, about the
+// app that it was parsed to: its path, and of its query nothing but the app.
+func (o *Operation) Canonical(target, app string) string {
+	path, _, _ := strings.Cut(target, "?")
+	if o.app != nil && app != "" {
+		return path + "?" + url.Values{o.app.name: {app}}.Encode()
+	}
+	return path
+}
+
+// followParam names the query parameter with which an answer follows what it is
+// about for as long as it goes on.
+const followParam = "follow"
+
+// Streams says whether the answer to a call may stay open: that of a stream
+// always, and of an operation that can follow when the call asks for that.
+func (o *Operation) Streams(target string) bool {
+	if o.Stream {
+		return true
+	}
+	if !slices.ContainsFunc(o.QueryParams, func(p api.Param) bool { return p.Name == followParam }) {
+		return false
+	}
+	_, query, _ := strings.Cut(target, "?")
+	values, err := url.ParseQuery(query)
+	return err == nil && values.Has(followParam)
 }
 
 // name takes the value of a path parameter.

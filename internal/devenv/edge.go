@@ -83,6 +83,7 @@ func (g *Gateway) startAuthz(ctx context.Context, e *Edge, index int, ids identi
 		"--socket=" + e.socket("authz"), "--http-socket=" + e.socket("authz-http"), "--envoy-admin=unix://" + e.socket("admin"),
 		"--kubeconfig=" + ids.authzKubeconfig, "--delegates=" + delegate.Username(),
 		"--identity-key=" + ids.identityKey, "--identity-keys-dir=" + ids.identityKeysDir,
+		"--internal-listen=" + g.renewal[index], "--renewal-keys=" + ids.renewalKeys, "--deny-list=" + g.DenyList,
 	}, e.socket("authz"), e.socket("authz-http"))
 	return err
 }

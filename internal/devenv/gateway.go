@@ -45,12 +45,15 @@ type Gateway struct {
 	Livehubs  []*Backend
 	// AuthzKubeconfig is the file with the rights that authz has at the API server.
 	AuthzKubeconfig string
+	// DenyList is the file of the emergency deny-list, which every authz follows; it denies nobody at first.
+	DenyList string
 
 	cfg     GatewayConfig
 	root    string
 	bin     string
 	sockets string
 	ids     identityFiles
+	renewal []string // addresses of the edges' internal listeners
 	parts   []Part
 	extra   int      // edges beside Edges
 	undo    []func() // what Stop does, last first
@@ -129,6 +132,9 @@ func (g *Gateway) start(ctx context.Context) error {
 	}
 	g.AuthzKubeconfig = ids.authzKubeconfig
 	g.ids = ids
+	if err := g.prepareStreams(); err != nil {
+		return err
+	}
 	for i := range g.cfg.Livehubs {
 		if err := g.startLivehub(ctx, i, ids); err != nil {
 			return err

@@ -14,6 +14,7 @@ type identityFiles struct {
 	authzKubeconfig, livehubKubeconfig string
 	identityKey, identityKeysDir       string
 	sealKey                            string
+	renewalKeys                        string
 }
 
 // identities makes the keys, and kubeconfigs with the ServiceAccounts that the fleet gave their rights.
@@ -25,11 +26,15 @@ func (g *Gateway) identities(ctx context.Context) (identityFiles, error) {
 		identityKey:       filepath.Join(dir, "authz", "identity.pem"),
 		identityKeysDir:   filepath.Join(dir, "identity-keys"),
 		sealKey:           filepath.Join(dir, "livehub.seal"),
+		renewalKeys:       filepath.Join(dir, "authz", "renewal.keys"),
 	}
 	if err := identity.GenerateKeyPair(ids.identityKey, ids.identityKeysDir); err != nil {
 		return ids, err
 	}
 	if err := seal.GenerateKeyFile(ids.sealKey); err != nil {
+		return ids, err
+	}
+	if err := seal.GenerateKeyFile(ids.renewalKeys); err != nil {
 		return ids, err
 	}
 	for file, account := range map[string]string{

@@ -26,7 +26,7 @@ func (g *Gateway) startLivehub(ctx context.Context, index int, ids identityFiles
 		Name: name, Path: filepath.Join(g.bin, "livehub"), Log: g.log(name),
 		Args: append([]string{
 			"--listen=" + api.Addr(), "--metrics-listen=" + metrics.Addr(), "--kubeconfig=" + ids.livehubKubeconfig,
-			"--identity-keys-dir=" + ids.identityKeysDir, "--seal-key=" + ids.sealKey,
+			"--identity-keys-dir=" + ids.identityKeysDir, "--seal-key=" + ids.sealKey, g.renewFlag(),
 		}, g.cfg.Args["livehub"]...),
 		Env:   []string{"REDIS_CACHE_URL=" + g.Redis.URL},
 		Ready: httpReady(b.URL+"/readyz", nil, nil),

@@ -43,6 +43,11 @@ var (
 		Message: "this person is not among those who may sign in",
 		Hint:    "ask an operator to add the login to the allowed users",
 	}
+	AuthDenied = Rule{
+		ID: "GP-AUTH-006", Status: http.StatusForbidden,
+		Message: "this caller is denied for now",
+		Hint:    "ask an operator of the gateway",
+	}
 	AuthzDenied = Rule{
 		ID: "GP-AUTHZ-001", Status: http.StatusForbidden,
 		Message: "not allowed",
@@ -172,7 +177,7 @@ func EdgeRules() []Rule {
 func All() []Rule {
 	api := []Rule{
 		AuthNoToken, AuthBadToken, AuthNotDelegate, AuthPersonMissing,
-		AuthPersonNotAllowed, AuthzDenied, BadRequest, NotFound, Conflict,
+		AuthPersonNotAllowed, AuthDenied, AuthzDenied, BadRequest, NotFound, Conflict,
 		Unprocessable, TooManyStreams, LiveNotFound, LogNotFound, SourceFailed, Busy,
 		EdgeUnauthorized,
 	}

@@ -11,6 +11,7 @@ import (
 func (k *Keeper) followEpoch(ctx context.Context) {
 	known, failures := "", 0
 	for ctx.Err() == nil {
+		asked := time.Now()
 		epoch, err := k.client.epoch(ctx, known)
 		wait := time.Duration(0)
 		switch {
@@ -25,6 +26,9 @@ func (k *Keeper) followEpoch(ctx context.Context) {
 			wait = settled
 		default:
 			failures = 0
+			if time.Since(asked) < time.Second {
+				wait = time.Second // an authz that ends holds nobody
+			}
 		}
 		if wait > 0 && !pause(ctx, wait) {
 			return

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // KeySize is the length of a key in bytes.
@@ -84,6 +86,11 @@ func GenerateKeyFile(file string) error {
 		return fmt.Errorf("writing a seal key: %w", err)
 	}
 	return nil
+}
+
+// Equal says whether both are the same keys in the same order.
+func (k Keys) Equal(o Keys) bool {
+	return slices.EqualFunc(k.keys, o.keys, func(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 })
 }
 
 // String keeps keys out of logs.

@@ -12,10 +12,17 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/filewatch"
 )
 
 // MaxBytes bounds a policy file.
 const MaxBytes = 256 << 10
+
+// Watch begins to watch a policy file.
+func Watch(file string) (*filewatch.Watcher, error) { return filewatch.Watch(file, MaxBytes) }
+
+// ReadFile reads a policy, at most one byte more than it may have.
+func ReadFile(file string) ([]byte, error) { return filewatch.ReadFile(file, MaxBytes) }
 
 // maxDepth bounds how deep a policy may nest; the deepest that means anything
 // is five.

@@ -12,6 +12,7 @@ import (
 // nothing behind can be told a lie with them.
 var internalHeaders = []string{
 	"x-glidepath-identity",
+	"x-glidepath-renewal",
 	"x-glidepath-audit",
 	"x-glidepath-trace-id",
 	// The edge's own id of the call; it joins audit lines.

@@ -1,4 +1,4 @@
-package policy
+package filewatch
 
 import (
 	"context"
@@ -11,10 +11,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
+// most bounds the files of these tests.
+const most = 1024
+
 // watched runs a watch on a file and gives what was read at each change.
 func watched(t *testing.T, file string) <-chan string {
 	t.Helper()
-	w, err := Watch(file)
+	w, err := Watch(file, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +73,7 @@ func TestEveryWayOfChangingTheFileIsNoticed(t *testing.T) {
 	t.Parallel()
 	t.Run("written in its place", func(t *testing.T) {
 		t.Parallel()
-		file := filepath.Join(t.TempDir(), "policy.yaml")
+		file := filepath.Join(t.TempDir(), "followed.yaml")
 		write(t, file, "one")
 		read := watched(t, file)
 		write(t, file, "two")
@@ -78,7 +81,7 @@ func TestEveryWayOfChangingTheFileIsNoticed(t *testing.T) {
 	})
 	t.Run("another file put in its place", func(t *testing.T) {
 		t.Parallel()
-		file := filepath.Join(t.TempDir(), "policy.yaml")
+		file := filepath.Join(t.TempDir(), "followed.yaml")
 		write(t, file, "one")
 		read := watched(t, file)
 		for _, data := range []string{"two", "three"} { // twice: the first must not end the watch
@@ -91,14 +94,14 @@ func TestEveryWayOfChangingTheFileIsNoticed(t *testing.T) {
 	})
 	t.Run("made later", func(t *testing.T) {
 		t.Parallel()
-		file := filepath.Join(t.TempDir(), "policy.yaml")
+		file := filepath.Join(t.TempDir(), "followed.yaml")
 		read := watched(t, file)
 		write(t, file, "one")
 		wantRead(t, read, "one")
 	})
 	t.Run("removed", func(t *testing.T) {
 		t.Parallel()
-		file := filepath.Join(t.TempDir(), "policy.yaml")
+		file := filepath.Join(t.TempDir(), "followed.yaml")
 		write(t, file, "one")
 		read := watched(t, file)
 		if err := os.Remove(file); err != nil {
@@ -115,11 +118,11 @@ func TestEveryWayOfChangingTheFileIsNoticed(t *testing.T) {
 			if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(dir, version, "policy.yaml"), version)
+			write(t, filepath.Join(dir, version, "followed.yaml"), version)
 		}
 		link(t, "v1", filepath.Join(dir, "..data"))
-		file := filepath.Join(dir, "policy.yaml")
-		link(t, filepath.Join("..data", "policy.yaml"), file)
+		file := filepath.Join(dir, "followed.yaml")
+		link(t, filepath.Join("..data", "followed.yaml"), file)
 		read := watched(t, file)
 		link(t, "v2", filepath.Join(dir, "..data_tmp"))
 		if err := os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")); err != nil {
@@ -140,7 +143,7 @@ func TestAFolderThatIsNeverQuietDoesNotKeepTheFileFromBeingRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan fsnotify.Event)
-		w := &Watcher{file: "policy.yaml", fs: &fsnotify.Watcher{Events: events, Errors: make(chan error)}}
+		w := &Watcher{file: "followed.yaml", fs: &fsnotify.Watcher{Events: events, Errors: make(chan error)}}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		go func() {
@@ -163,7 +166,7 @@ func TestAFolderThatIsNeverQuietDoesNotKeepTheFileFromBeingRead(t *testing.T) {
 		if err := w.Run(ctx, func() { reads++ }); err != nil {
 			t.Fatal(err)
 		}
-		if most := int(time.Second / settle); reads < most/2 || reads > most {
+		if limit := int(time.Second / settle); reads < limit/2 || reads > limit {
 			t.Errorf("read %d times in a second", reads)
 		}
 	})
@@ -171,19 +174,19 @@ func TestAFolderThatIsNeverQuietDoesNotKeepTheFileFromBeingRead(t *testing.T) {
 
 func TestAFolderThatIsNotThereCannotBeWatched(t *testing.T) {
 	t.Parallel()
-	if _, err := Watch(filepath.Join(t.TempDir(), "missing", "policy.yaml")); err == nil {
+	if _, err := Watch(filepath.Join(t.TempDir(), "missing", "followed.yaml"), most); err == nil {
 		t.Error("watched")
 	}
 }
 
 func TestAFileThatIsTooLargeIsReadNoFurther(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "policy.yaml")
-	if err := os.WriteFile(file, make([]byte, 3*MaxBytes), 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), "followed.yaml")
+	if err := os.WriteFile(file, make([]byte, 3*most), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	data, err := ReadFile(file)
-	if err != nil || len(data) != MaxBytes+1 {
+	data, err := ReadFile(file, most)
+	if err != nil || len(data) != most+1 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }

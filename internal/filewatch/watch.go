@@ -1,4 +1,6 @@
-package policy
+// Package filewatch owns how a process follows a file that operators change
+// while it runs.
+package filewatch
 
 import (
 	"context"
@@ -21,16 +23,18 @@ const settle = 20 * time.Millisecond
 // file systems that give none.
 const reread = 10 * time.Second
 
-// Watcher watches one policy file. Open it with Watch; Run and Close are each
+// Watcher watches one file. Open it with Watch; Run and Close are each
 // called once.
 type Watcher struct {
 	file string
+	most int64
 	fs   *fsnotify.Watcher
 }
 
 // Watch begins to watch a file, which need not exist yet; its folder must. No
-// change after Watch returns is missed by Run.
-func Watch(file string) (*Watcher, error) {
+// change after Watch returns is missed by Run. What is read is bounded as in
+// ReadFile.
+func Watch(file string, most int64) (*Watcher, error) {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return nil, fmt.Errorf("watching %s: %w", file, err)
@@ -40,25 +44,25 @@ func Watch(file string) (*Watcher, error) {
 	if err := w.Add(filepath.Dir(file)); err != nil {
 		return nil, errors.Join(fmt.Errorf("watching %s: %w", file, err), w.Close())
 	}
-	return &Watcher{file: file, fs: w}, nil
+	return &Watcher{file: file, most: most, fs: w}, nil
 }
 
 // Close ends the watch.
 func (w *Watcher) Close() error { return w.fs.Close() }
 
 // Read gives the file as it is.
-func (w *Watcher) Read() ([]byte, error) { return ReadFile(w.file) }
+func (w *Watcher) Read() ([]byte, error) { return ReadFile(w.file, w.most) }
 
-// ReadFile reads a policy, at most one byte more than it may have, so that one
+// ReadFile reads a file, at most one byte more than it may have, so that one
 // which is too large can still be told from one that is not.
-func ReadFile(file string) ([]byte, error) {
+func ReadFile(file string, most int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("reading the policy: %w", err)
+		return nil, fmt.Errorf("reading a file: %w", err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, fmt.Errorf("reading the policy: %w", err)
+		return nil, fmt.Errorf("reading a file: %w", err)
 	}
 	return data, nil
 }

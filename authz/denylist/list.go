@@ -1,0 +1,87 @@
+package denylist
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"hangar.io/glidepath/authz/authn"
+)
+
+// Kind is what an entry names.
+type Kind string
+
+// The kinds of entries.
+const (
+	// User is a user name, as whoami gives it.
+	User Kind = "user"
+	// Person is a person: who signs in by that login, and whom a delegate names
+	// so. Case does not count.
+	Person Kind = "person"
+	// Group is a group of the caller.
+	Group Kind = "group"
+)
+
+// Entry is one entry of a list.
+type Entry struct {
+	Kind Kind
+	Name string
+	// Reason is for operators. No caller sees it.
+	Reason string
+	// Until is when the entry ends; zero when it does not.
+	Until time.Time
+}
+
+// List is a list as a file gave it. The zero value denies nobody; it does not
+// change.
+type List struct {
+	users, people, groups map[string]Entry
+	epoch                 string
+}
+
+// Len is how many entries there are, those that have ended included.
+func (l *List) Len() int { return len(l.users) + len(l.people) + len(l.groups) }
+
+// Denies says whether a caller is denied, or the person on whose behalf it
+// calls, and by which entry.
+func (l *List) Denies(c *authn.Caller, onBehalfOf string, now time.Time) (Entry, bool) {
+	if e, ok := find(l.users, c.Username, now); ok {
+		return e, true
+	}
+	if login, ok := strings.CutPrefix(c.Username, authn.PersonPrefix); ok {
+		if e, ok := find(l.people, fold(login), now); ok {
+			return e, true
+		}
+	}
+	if onBehalfOf != "" {
+		if e, ok := find(l.people, fold(onBehalfOf), now); ok {
+			return e, true
+		}
+	}
+	if len(l.groups) > 0 {
+		for _, g := range c.Groups {
+			if e, ok := find(l.groups, g, now); ok {
+				return e, true
+			}
+		}
+	}
+	return Entry{}, false
+}
+
+func find(in map[string]Entry, name string, now time.Time) (Entry, bool) {
+	e, ok := in[name]
+	return e, ok && (e.Until.IsZero() || now.Before(e.Until))
+}
+
+// fold gives the form in which people are compared: logins differ in case from
+// one provider to the next, and one spelling must not get by another.
+func fold(login string) string {
+	return strings.ToLower(strings.TrimPrefix(login, authn.PersonPrefix))
+}
+
+// epochOf stands for a file's content.
+func epochOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
