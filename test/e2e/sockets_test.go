@@ -102,14 +102,14 @@ func portOf(t *testing.T, raw string) string {
 }
 
 // found gives the address of the one other port that a process listens on.
-func found(t *testing.T, on []string, known string) string {
+func found(t *testing.T, on []string, known ...string) string {
 	t.Helper()
 	for _, s := range on {
-		if port, ok := strings.CutPrefix(s, "port "); ok && s != known {
+		if port, ok := strings.CutPrefix(s, "port "); ok && !slices.Contains(known, s) {
 			return "http://" + net.JoinHostPort("127.0.0.1", port)
 		}
 	}
-	t.Fatalf("nothing but %s among %v", known, on)
+	t.Fatalf("nothing but %v among %v", known, on)
 	return ""
 }
 
@@ -132,7 +132,7 @@ func status(t *testing.T, client *http.Client, method, target string) int {
 // pages are what somebody who looks around would try.
 var pages = []string{
 	"/", "/metrics", "/healthz", "/readyz", "/ready", "/stats", "/stats/prometheus", "/config_dump", "/clusters", "/server_info", "/debug/pprof/",
-	"/internal/events", "/internal/renew", "/v1/discovery:clusters", "/quitquitquit",
+	"/internal/events", "/internal/renewals", "/internal/epoch/", "/v1/discovery:clusters", "/quitquitquit",
 }
 
 // wantPages checks that an address serves these pages and no other.
@@ -160,7 +160,7 @@ func TestNothingElseListens(t *testing.T) {
 		has []string
 	}{
 		"envoy":   {envoy, 3, []string{portOf(t, e.URL), portOf(t, e.PeopleURL()), "admin.sock"}},
-		"authz":   {authz, 4, []string{portOf(t, e.AuthzMetrics), "authz.sock", "authz-http.sock"}},
+		"authz":   {authz, 5, []string{portOf(t, e.AuthzMetrics), portOf(t, gw.RenewURLs()[0]), "authz.sock", "authz-http.sock"}},
 		"xds":     {xds, 3, []string{portOf(t, e.XDSMetrics), "xds.sock"}},
 		"livehub": {livehub, 2, []string{portOf(t, gw.Livehubs[0].URL), portOf(t, gw.Livehubs[0].Metrics)}},
 	} {
@@ -176,9 +176,10 @@ func TestNothingElseListens(t *testing.T) {
 	for what, metrics := range map[string]string{"authz": e.AuthzMetrics, "xds": e.XDSMetrics, "livehub": gw.Livehubs[0].Metrics} {
 		wantPages(t, "the metrics of "+what, strings.TrimSuffix(metrics, "/metrics"), "/metrics")
 	}
-	wantPages(t, "the probes of authz", found(t, authz, portOf(t, e.AuthzMetrics)), "/healthz", "/readyz")
+	wantPages(t, "the probes of authz", found(t, authz, portOf(t, e.AuthzMetrics), portOf(t, gw.RenewURLs()[0])), "/healthz", "/readyz")
 	wantPages(t, "the probes of xds", found(t, xds, portOf(t, e.XDSMetrics)), "/healthz", "/readyz")
 	wantPages(t, "livehub", gw.Livehubs[0].URL, "/healthz", "/readyz")
+	wantPages(t, "the renewals of authz", gw.RenewURLs()[0])
 	wantPages(t, "the edge", gw.URL)
 	for _, socket := range []string{"admin", "authz", "authz-http", "xds"} {
 		info, err := os.Stat(filepath.Join(e.Sockets, socket+".sock"))
