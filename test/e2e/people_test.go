@@ -152,14 +152,3 @@ func people(t *testing.T) map[string]kind {
 		"person forged":            unknown(forger.token(t, reader, nil)),
 	}
 }
-
-// gatewaysOf gives the other gateways that kinds of callers call.
-func gatewaysOf(kinds map[string]kind) map[*devenv.Gateway]bool {
-	out := map[*devenv.Gateway]bool{}
-	for _, k := range kinds {
-		if k.at != nil {
-			out[k.at] = true
-		}
-	}
-	return out
-}

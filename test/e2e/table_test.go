@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/devenv"
 )
 
 // callerTable is one table of testdata/callers.txt.
@@ -112,9 +114,14 @@ func TestEveryOperationForEveryKindOfCaller(t *testing.T) {
 			t.Errorf("the kind of caller %q is in no table", name)
 		}
 	}
-	lines, reached := byTrace(t), map[string]int{}
-	for g := range gatewaysOf(all) {
-		maps.Copy(lines, byTraceAt(t, g))
+	lines, reached := map[string][]line{}, map[string]int{}
+	answers := map[*devenv.Gateway][]answer{}
+	for _, c := range cells {
+		at := cmp.Or(c.kind.at, gw)
+		answers[at] = append(answers[at], c.got)
+	}
+	for g, of := range answers {
+		maps.Copy(lines, linesOf(t, g, of))
 	}
 	for _, r := range planned.Requests() {
 		reached[traceOf(r.Header.Get("Traceparent"))]++

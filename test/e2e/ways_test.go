@@ -41,7 +41,11 @@ func TestTheWaysInGiveOneAnswerOneDecisionAndOneLine(t *testing.T) {
 			}
 		}
 	}
-	lines := byTrace(t)
+	var all []answer
+	for _, answers := range byWay {
+		all = slices.AppendSeq(all, maps.Values(answers))
+	}
+	lines := linesOf(t, gw, all)
 	for c, direct := range byWay[0] {
 		want := lineOf(t, lines, direct)
 		for i, w := range ways[1:] {
@@ -66,6 +70,18 @@ func byTraceAt(t *testing.T, g *devenv.Gateway) map[string][]line {
 		out[trace] = append(out[trace], l)
 	}
 	return out
+}
+
+// linesOf is byTraceAt once each answer has its line. That of a stream comes when
+// its end has got through to the edge.
+func linesOf(t *testing.T, g *devenv.Gateway, answers []answer) map[string][]line {
+	t.Helper()
+	var lines map[string][]line
+	eventually(t, "each answer has its line", func() bool {
+		lines = byTraceAt(t, g)
+		return !slices.ContainsFunc(answers, func(a answer) bool { return len(lines[a.traceID()]) == 0 })
+	})
+	return lines
 }
 
 // lineOf gives what the line of an answer says, without what is each call's own.
