@@ -1,5 +1,5 @@
-// Command glidepath is for operators of the gateway and, later, for those who
-// call it.
+// Command glidepath is for operators of the gateway and for those who call
+// it.
 package main
 
 import (
@@ -10,6 +10,9 @@ type cli struct {
 	XDS     xdsCommands    `cmd:"" name:"xds" help:"What the edge serves: print it, or check it."`
 	Explain explainCommand `cmd:"" help:"Say how a call would be decided, step by step, and why."`
 	Replay  replayCommand  `cmd:"" help:"Say which past calls would be decided otherwise: by proposed roles, or now."`
+	Login   loginCommand   `cmd:"" help:"Sign in as a person, in a browser, and keep the token for an hour."`
+	Logout  logoutCommand  `cmd:"" help:"Forget the token."`
+	Token   tokenCommand   `cmd:"" help:"Print the token, for curl -H \"Authorization: Bearer $(glidepath token)\"."`
 }
 
 func main() {

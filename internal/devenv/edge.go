@@ -11,6 +11,7 @@ import (
 	"hangar.io/glidepath/internal/devenv/ports"
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/fleet"
+	"hangar.io/glidepath/internal/standin/provider"
 )
 
 // PeopleHost is the host under which every edge serves people. Names below localhost lead to this machine.
@@ -84,6 +85,7 @@ func (g *Gateway) startAuthz(ctx context.Context, e *Edge, index int, ids identi
 		"--kubeconfig=" + ids.authzKubeconfig, "--delegates=" + delegate.Username(),
 		"--identity-key=" + ids.identityKey, "--identity-keys-dir=" + ids.identityKeysDir,
 		"--internal-listen=" + g.renewal[index], "--renewal-keys=" + ids.renewalKeys, "--deny-list=" + g.DenyList,
+		"--oidc-issuer=" + g.Provider.Issuer, "--oidc-audience=" + provider.Client, "--oidc-allowed-users=" + strings.Join(fleet.AllowedUsers(), ","),
 	}, e.socket("authz"), e.socket("authz-http"))
 	return err
 }

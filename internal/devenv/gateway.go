@@ -9,6 +9,7 @@ import (
 
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/standin/faultproxy"
+	"hangar.io/glidepath/internal/standin/provider"
 	"hangar.io/glidepath/internal/standin/relay"
 )
 
@@ -40,7 +41,8 @@ type Gateway struct {
 	URL       string // of the first edge
 	APIServer *APIServer
 	Redis     *Redis
-	Faults    *faultproxy.Proxy // nil unless asked for
+	Faults    *faultproxy.Proxy  // nil unless asked for
+	Provider  *provider.Provider // whom the gateway takes people's ID tokens of; in this process
 	Edges     []*Edge
 	Livehubs  []*Backend
 	// AuthzKubeconfig is the file with the rights that authz has at the API server.
@@ -124,6 +126,9 @@ func (g *Gateway) start(ctx context.Context) error {
 		return err
 	}
 	if err := g.foundation(ctx); err != nil {
+		return err
+	}
+	if err := g.startProvider(ctx); err != nil {
 		return err
 	}
 	ids, err := g.identities(ctx)

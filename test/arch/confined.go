@@ -35,7 +35,7 @@ var confinements = []confinement{
 	},
 	{
 		library: "github.com/golang-jwt/jwt/v5",
-		dirs:    []string{"authz", "internal/identity"},
+		dirs:    []string{"authz", "internal/identity", "internal/standin/provider"},
 		why:     "backends know callers from internal/identity, never from a token",
 	},
 }

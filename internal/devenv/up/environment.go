@@ -12,7 +12,7 @@ import (
 	"hangar.io/glidepath/internal/fleet"
 )
 
-// tokenLife is how long the callers' tokens are good.
+// tokenLife is how long the callers' tokens are good. A person's is good for an hour, as with a real provider.
 const tokenLife = 24 * time.Hour
 
 // environment is the text of demo.env: variables that a shell can source.
@@ -37,7 +37,12 @@ func environment(ctx context.Context, g *devenv.Gateway) ([]byte, error) {
 		}
 		set(caller.EnvVar, token)
 	}
-	set("ID_TOKEN_PERSON", "")
+	person, err := g.Provider.Token(fleet.PersonReader, nil)
+	if err != nil {
+		return nil, err
+	}
+	set("ID_TOKEN_PERSON", person)
+	set("GLIDEPATH_OIDC_ISSUER", g.Provider.Issuer)
 	set("ENVOY_ADMIN", "unix://"+edge.Envoy.Admin)
 	set("METRICS_URLS", strings.Join(metrics, ","))
 	set("BACKEND_URLS", strings.Join(backends, ","))

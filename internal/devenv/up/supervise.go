@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"hangar.io/glidepath/internal/devenv"
 	"hangar.io/glidepath/internal/devenv/filelock"
@@ -59,7 +60,7 @@ func (s *supervisor) run(ctx context.Context) error {
 	slog.Info("the gateway is ready")
 	s.reporter.send(message{Ready: true})
 	s.reporter.close()
-	<-ctx.Done()
+	s.renew(ctx)
 	slog.Info("the gateway is stopped")
 	return nil
 }
@@ -114,6 +115,29 @@ func (s *supervisor) startSimulator(ctx context.Context) (*process.Process, erro
 	})
 }
 
+// renewal is how often the demo's tokens are made anew: those of people live an hour.
+const renewal = 30 * time.Minute
+
+// renew keeps the tokens in the demo's environment good until ctx ends.
+func (s *supervisor) renew(ctx context.Context) {
+	ticker := time.NewTicker(renewal)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		variables, err := environment(ctx, s.gateway)
+		if err == nil {
+			err = write(s.folder.env(), variables)
+		}
+		if err != nil && ctx.Err() == nil {
+			slog.Error("the demo's tokens could not be renewed", "error", err)
+		}
+	}
+}
+
 // restarted is told of each process that ended by itself.
 func (s *supervisor) restarted(p *process.Process, err error) {
 	if err != nil {
@@ -133,6 +157,8 @@ func (s *supervisor) save() error {
 	st := state{Supervisor: identify(os.Getpid()), Port: s.port, Ready: s.ready}
 	entries := []entry{{Name: "supervisor", PID: os.Getpid(), Addresses: []string{}}}
 	if s.ready {
+		// The provider that people sign in with is a part of this process.
+		entries[0].Addresses = []string{s.gateway.Provider.Issuer}
 		for _, part := range append(s.gateway.Parts(), s.extra...) {
 			st.Children = append(st.Children, identify(part.Process.PID()))
 			entries = append(entries, entry{Name: part.Name, PID: part.Process.PID(), Addresses: part.Addresses})
