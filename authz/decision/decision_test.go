@@ -96,7 +96,9 @@ func (w *world) Allowed(ctx context.Context, c *authn.Caller, r review.Right, p 
 }
 
 func (w *world) Resolve(app string) (namespaces.Resolution, error) {
+	w.mu.Lock()
 	w.resolved = append(w.resolved, app)
+	w.mu.Unlock()
 	if w.broken == "namespaces" {
 		return namespaces.Resolution{}, namespaces.ErrNotSynced
 	}
