@@ -132,7 +132,7 @@ func status(t *testing.T, client *http.Client, method, target string) int {
 // pages are what somebody who looks around would try.
 var pages = []string{
 	"/", "/metrics", "/healthz", "/readyz", "/ready", "/stats", "/stats/prometheus", "/config_dump", "/clusters", "/server_info", "/debug/pprof/",
-	"/internal/events", "/internal/renewals", "/internal/epoch/", "/v1/discovery:clusters", "/quitquitquit",
+	"/internal/events", "/internal/renew", "/internal/", "/v1/discovery:clusters", "/quitquitquit",
 }
 
 // wantPages checks that an address serves these pages and no other.
