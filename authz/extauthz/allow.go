@@ -15,7 +15,6 @@ import (
 	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/ticket"
-	"hangar.io/glidepath/authz/token"
 	"hangar.io/glidepath/authz/ttl"
 	"hangar.io/glidepath/internal/identity"
 )
@@ -39,10 +38,6 @@ const (
 
 // whoami is the one operation whose identity says who the caller is in full.
 const whoami = "whoami"
-
-// removed are the request headers that end at the edge: credentials, and what
-// only authz may read.
-var removed = []string{token.DirectHeader, token.ProxyHeader, decision.OnBehalfOfHeader, "cookie"}
 
 // Signer signs identities; identity.RotatingSigner is one.
 type Signer interface {
@@ -151,8 +146,7 @@ func (i *issuer) answer(d *decision.Decision, c identity.Claims, more ...*corev3
 	return encode(&authv3.CheckResponse{
 		Status: &statuspb.Status{Code: int32(codes.OK)},
 		HttpResponse: &authv3.CheckResponse_OkResponse{OkResponse: &authv3.OkHttpResponse{
-			Headers:         append([]*corev3.HeaderValueOption{overwrite(strings.ToLower(identity.Header), signed)}, more...),
-			HeadersToRemove: removed,
+			Headers: append([]*corev3.HeaderValueOption{overwrite(strings.ToLower(identity.Header), signed)}, more...),
 		}},
 		DynamicMetadata: auditFields(d, verdictAllow),
 	})

@@ -212,7 +212,7 @@ func refusing(p *problem.Error, change ...func(*decision.Decision)) decider {
 	}
 }
 
-func TestAnAllowedReadCarriesItsIdentityAndNoCredential(t *testing.T) {
+func TestAnAllowedReadCarriesItsIdentity(t *testing.T) {
 	e := newEdge(t, &cluster{caller: caller(t, "reader"), delegates: []string{"reader"}})
 	resp := e.check(t, request("listLive", "GET", "/v1/apps/shop/live", map[string]string{"x-glidepath-on-behalf-of": "ana"}))
 	if resp.GetStatus().GetCode() != 0 || resp.GetDeniedResponse() != nil {
@@ -225,10 +225,6 @@ func TestAnAllowedReadCarriesItsIdentityAndNoCredential(t *testing.T) {
 	}
 	if life := c.ExpiresAt.Sub(c.IssuedAt.Time); life <= 0 || life > 60*time.Second {
 		t.Errorf("it lives %s", life)
-	}
-	want := []string{"authorization", "x-glidepath-authorization", "x-glidepath-on-behalf-of", "cookie"}
-	if !slices.Equal(resp.GetOkResponse().GetHeadersToRemove(), want) {
-		t.Errorf("removed: %v", resp.GetOkResponse().GetHeadersToRemove())
 	}
 	if m := metadataOf(resp); len(m) != 4 || m["decision"] != "allow" || m["app"] != "shop" || m["caller"] != "reader" || m["onBehalfOf"] != "ana" {
 		t.Errorf("metadata: %v", m)

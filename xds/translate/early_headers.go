@@ -51,9 +51,9 @@ func earlyHeaders(p *packer) []*corev3.TypedExtensionConfig {
 	}}
 }
 
-// credentialHeaders are for authz alone. It removes them itself when it
-// allows a call; the router removes them once more, so that a token reaches a
-// backend only if both forget.
+// credentialHeaders are for authz alone. The router removes them from every call
+// that it forwards, on every route. authz does not name them in its answers as
+// well: Envoy would do that work anew for each call.
 var credentialHeaders = []string{
 	"authorization",
 	"cookie",
