@@ -126,6 +126,7 @@ func kinds(t *testing.T) map[string]kind {
 	out["app-delegate for nobody"] = delegate
 	out["app-delegate for a person"] = forPerson(kind{sends: append([]change{onBehalfOf(ana)}, delegate.sends...), caller: delegate.caller}, ana)
 	maps.Copy(out, people(t))
+	maps.Copy(out, denied(t))
 	awaitRight(t, account("e2e-app-operator"), "cancel", "runs")
 	awaitRight(t, account("e2e-app-releaser"), "promote", "environments")
 	awaitRight(t, account("e2e-reader-releaser"), "promote", "environments")

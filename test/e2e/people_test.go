@@ -126,18 +126,22 @@ func bindPerson(t *testing.T, role, login, namespace string) {
 func people(t *testing.T) map[string]kind {
 	t.Helper()
 	const reader, operator, app, bare, other = "e2e-reader", "e2e-operator", "e2e-app-reader", "e2e-bare", "e2e-other"
+	const gone, named, strange = "e2e-gone", "e2e-named", "e2e-strange"
 	i := startIssuer(t)
-	g := startPeople(t, i, reader, operator, app, bare)
-	bindPerson(t, fleet.ReaderRole, reader, "")
+	g := startPeople(t, i, reader, operator, app, bare, gone, named)
+	for _, login := range []string{reader, gone, named} {
+		bindPerson(t, fleet.ReaderRole, login, "")
+		awaitUserRight(t, "people:"+login, "list", "events")
+	}
 	bindPerson(t, fleet.OperatorRole, operator, "")
 	bindPerson(t, fleet.ReaderRole, app, "app-gate-api-cicd")
-	awaitUserRight(t, "people:"+reader, "list", "events")
 	awaitUserRight(t, "people:"+operator, "cancel", "runs")
 	awaitUserRight(t, "people:"+app, "list", "runs")
 	person := func(login string, more ...change) kind {
 		return kind{sends: append([]change{bearer(i.token(t, login, nil))}, more...), caller: "people:" + login, at: g}
 	}
 	unknown := func(token string) kind { return kind{sends: []change{bearer(token)}, at: g} }
+	denyUntilTheEnd(t, g, nobodyDenied+"users: [people:"+named+"]\npeople: [E2E-Gone, "+strange+"]\n", bearer(i.token(t, gone, nil)))
 	forger := *i
 	forger.key = startIssuer(t).key
 	return map[string]kind{
@@ -148,6 +152,10 @@ func people(t *testing.T) map[string]kind {
 		"reader person for one":    person(reader, onBehalfOf(ana)),
 		"person not listed":        unknown(i.token(t, other, nil)),
 		"person of another client": unknown(i.token(t, reader, jwt.MapClaims{"aud": "clearance"})),
+		"denied person":            person(gone),
+		"person denied by name":    person(named),
+		"denied person for one":    person(gone, onBehalfOf(ana)),
+		"denied, not listed":       unknown(i.token(t, strange, nil)),
 		"person expired":           unknown(i.token(t, reader, jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix(), "iat": time.Now().Add(-2 * time.Hour).Unix()})),
 		"person forged":            unknown(forger.token(t, reader, nil)),
 	}

@@ -157,26 +157,7 @@ func TestARightThatIsTakenAwayEndsWritesAtOnceAndReadsSoon(t *testing.T) {
 }
 
 func TestEveryWriteIsReviewedAfreshAndReadsAreNot(t *testing.T) {
-	reviews := func(f func()) map[string]int {
-		t.Helper()
-		mark, err := gw.APIServer.AuditMark(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		f()
-		events, err := gw.APIServer.Audit(t.Context(), mark)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := map[string]int{}
-		for _, e := range events {
-			if e.User == "system:serviceaccount:platform-system:glidepath-authz" && e.Verb == "create" {
-				n[e.Resource]++
-			}
-		}
-		return n
-	}
-	writes := reviews(func() {
+	writes := reviewsOf(t, func() {
 		for range 5 {
 			call(t, http.MethodPost, gw.URL+calls["cancelPipelineRun"], as("operator"))
 		}
@@ -185,7 +166,7 @@ func TestEveryWriteIsReviewedAfreshAndReadsAreNot(t *testing.T) {
 		t.Errorf("5 writes caused %v", writes)
 	}
 	get(t, "/v1/apps/gate-api/live", as("reader"))
-	reads := reviews(func() {
+	reads := reviewsOf(t, func() {
 		for range 5 {
 			get(t, "/v1/apps/gate-api/live", as("reader"))
 		}
@@ -193,6 +174,28 @@ func TestEveryWriteIsReviewedAfreshAndReadsAreNot(t *testing.T) {
 	if reads["tokenreviews"] > 1 || reads["subjectaccessreviews"] > 1 {
 		t.Errorf("5 reads within a moment caused %v", reads)
 	}
+}
+
+// reviewsOf counts what authz asks the API server to make meanwhile, which is
+// reviews, by resource.
+func reviewsOf(t *testing.T, f func()) map[string]int {
+	t.Helper()
+	mark, err := gw.APIServer.AuditMark(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f()
+	events, err := gw.APIServer.Audit(t.Context(), mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := map[string]int{}
+	for _, e := range events {
+		if e.User == fleet.ServiceIdentity(fleet.AuthzServiceAccount).Username() && e.Verb == "create" {
+			n[e.Resource]++
+		}
+	}
+	return n
 }
 
 func TestAnAppOfTwoNamespacesIsAConflictForThoseWhoMayReadBoth(t *testing.T) {
