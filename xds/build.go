@@ -9,6 +9,7 @@ import (
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/xds/board"
 	"hangar.io/glidepath/xds/model"
 	"hangar.io/glidepath/xds/policy"
 )
@@ -48,6 +49,7 @@ func Build(operations []api.Operation, pol policy.Policy, opts EdgeOptions) (*mo
 		AuthzTimeout: authzTimeout,
 		Replies:      replies(),
 		GRPCReply:    grpcReply(),
+		Board:        boardPage(opts.Board),
 		Tracing: model.Tracing{
 			Service: "glidepath-edge", Cluster: clusterCollector, URL: in.tracesURL, Ratio: opts.TraceRatio,
 		},
@@ -123,6 +125,14 @@ func clusterOf(op api.Operation, in parsed) (model.Cluster, bool) {
 		c.Breaker = wideBreaker
 	}
 	return c, true
+}
+
+// boardPage is the page for people, where it is served.
+func boardPage(served bool) *model.Page {
+	if !served {
+		return nil
+	}
+	return &model.Page{Name: "_board", Path: board.Path, Body: board.HTML(), Policy: board.Policy()}
 }
 
 // replies are what Envoy answers by itself.

@@ -24,6 +24,7 @@ type EdgeOptions struct {
 	Backends        string   `name:"backends" env:"BACKENDS" help:"Where the backends are: name=host:port[,host:port];name=..."`
 	AuthzSocket     string   `name:"authz-socket" env:"AUTHZ_SOCKET" default:"/run/glidepath/authz.sock" help:"Unix socket of authz's decisions (gRPC)."`
 	AuthzHTTPSocket string   `name:"authz-http-socket" env:"AUTHZ_HTTP_SOCKET" default:"/run/glidepath/authz-http.sock" help:"Unix socket of the operations that authz answers (HTTP)."`
+	Board           bool     `name:"board" env:"EDGE_BOARD" default:"true" negatable:"" help:"Serves the page /board, which shows live runs to whoever pastes a token into it. It holds no data, so nobody is asked for a token to get it."`
 	ServePlanned    string   `name:"serve-planned" env:"SERVE_PLANNED" help:"Address that answers the operations whose backend does not exist yet. For tests only."`
 
 	telemetry.TraceConfig // of Envoy: xds answers no call, so it has no spans of its own

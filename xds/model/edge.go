@@ -26,7 +26,9 @@ type Edge struct {
 	Replies      []Reply
 	// GRPCReply is the answer to a call that calls itself gRPC.
 	GRPCReply Reply
-	Tracing   Tracing
+	// Board is a page for people; nil is none.
+	Board   *Page
+	Tracing Tracing
 }
 
 // Limits protect one connection or one call; what protects the whole process
@@ -81,6 +83,7 @@ func (e *Edge) Validate() error {
 		e.validateClusters(),
 		e.validateRoutes(),
 		e.validateReplies(),
+		e.Board.validate(),
 		e.Tracing.validate(),
 		e.validateReferences(),
 	)

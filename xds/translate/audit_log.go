@@ -54,7 +54,7 @@ func commonFields(routes []model.Route) map[string]any {
 		"app":        authzField("app").String(),
 		"caller":     authzField("caller").String(),
 		"onBehalfOf": authzField("onBehalfOf").String(),
-		"decision":   first(opDecision, opDeny),
+		"decision":   first(opDecision, opPublic, opDeny),
 		"ms":         opDurationMS.String(),
 		"traceId":    "%TRACE_ID%",
 		"requestId":  "%REQ(X-REQUEST-ID)%",

@@ -24,7 +24,7 @@ func counters(p *packer) []*accesslogv3.AccessLog {
 			Stat: &statsv3.Config_Stat{Name: envoy.StatRequests, Tags: []*statsv3.Config_Tag{
 				op, tier,
 				tag("code", opStatus.String()),
-				tag("decision", first(opDecision, opDeny)),
+				tag("decision", first(opDecision, opPublic, opDeny)),
 			}},
 			ValueFixed: wrapperspb.UInt64(1),
 		}},

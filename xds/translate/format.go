@@ -14,6 +14,7 @@ var (
 	opUnmatched  = operator{"METADATA", "LISTENER:" + metadataName + ":" + keyUnmatched}
 	opTier       = operator{"METADATA", "ROUTE:" + metadataName + ":" + keyTier}
 	opDecision   = authzField("decision")
+	opPublic     = operator{"METADATA", "ROUTE:" + metadataName + ":" + keyDecision}
 	opDeny       = operator{"METADATA", "LISTENER:" + metadataName + ":" + keyDeny}
 	opStatus     = operator{command: "RESPONSE_CODE"}
 	opDetails    = operator{command: "RESPONSE_CODE_DETAILS"}
@@ -28,6 +29,7 @@ const (
 	keyUnmatched = "unmatched"
 	keyTier      = "tier"
 	keyOp        = "op"
+	keyDecision  = "decision"
 	keyStream    = "stream"
 	keyAudit     = "audit"
 )

@@ -30,9 +30,9 @@ func localReplies(p *packer, replies []model.Reply) *hcmv3.LocalReplyConfig {
 	// A transfer coding that Envoy does not know is the caller's mistake.
 	mappers = append(mappers, mapper(p, status(accesslogv3.ComparisonFilter_EQ, 501), byStatus[model.StatusOtherRequest]))
 	// What is left has a status that callers were not told of, such as the
-	// 403 to an attempt to upgrade the connection.
+	// 403 to an attempt to upgrade the connection. A page is no error.
 	mappers = append(mappers,
-		mapper(p, statusBelow(500), byStatus[model.StatusOtherRequest]),
+		mapper(p, and(statusFrom(400), statusBelow(500)), byStatus[model.StatusOtherRequest]),
 		mapper(p, statusFrom(500), byStatus[model.StatusOtherServer]),
 	)
 	return &hcmv3.LocalReplyConfig{Mappers: mappers}

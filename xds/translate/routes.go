@@ -18,16 +18,21 @@ const unmatchedName = "_unmatched"
 
 // routes gives the routes of the edge itself, which any host leads to.
 func routes(p *packer, e *model.Edge) *routev3.RouteConfiguration {
-	return routeConfiguration(edgeName, virtualHost(edgeName, []string{"*"}, inOrder(p, e, e.Routes)))
+	out := routeConfiguration(edgeName, virtualHost(edgeName, []string{"*"}, inOrder(p, e, e.Routes, page(p, e.Board)...)))
+	if e.Board != nil {
+		out.MaxDirectResponseBodySizeBytes = wrapperspb.UInt32(model.MaxPageBytes)
+	}
+	return out
 }
 
 // inOrder gives all routes of a virtual host that serves these operations.
 // Envoy takes the first route that matches: what calls itself gRPC, what is no
-// path or host at all, then path by path (the more exact first) the operations
+// path or host at all, then more, then path by path (the more exact first) the operations
 // and the refusal of every other method, then the refusal of every other path.
-func inOrder(p *packer, e *model.Edge, operations []model.Route) []*routev3.Route {
+func inOrder(p *packer, e *model.Edge, operations []model.Route, more ...*routev3.Route) []*routev3.Route {
 	out := append([]*routev3.Route{grpcCall(p)}, badPaths(p, e)...)
 	out = append(out, badHost(p, e), connect(p))
+	out = append(out, more...)
 	for _, group := range byPath(operations) {
 		var methods []string
 		for _, r := range group {
