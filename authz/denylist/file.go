@@ -119,12 +119,7 @@ func (f *File) Check(c *authn.Caller, onBehalfOf string) error {
 	// The operator's own words go here and into the span, never to the caller.
 	slog.Warn("call denied by list", "rule", problem.AuthDenied.ID, "caller", c.Username, "onBehalfOf", onBehalfOf,
 		"entry", string(e.Kind)+" "+e.Name, "reason", e.Reason)
-	cause := fmt.Errorf("the %s %s is denied by list: %s", e.Kind, quote(e.Name), e.Reason)
-	message := ""
-	if e.Kind == Person && onBehalfOf != "" {
-		message = "this person is denied for now"
-	}
-	return problem.New(problem.AuthDenied, message).WithCause(cause)
+	return e.Refusal(onBehalfOf)
 }
 
 // MustRegister adds the list's metrics.

@@ -3,10 +3,12 @@ package denylist
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"time"
 
 	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/internal/problem"
 )
 
 // Kind is what an entry names.
@@ -33,6 +35,16 @@ type Entry struct {
 	Until time.Time
 }
 
+// Refusal is GP-AUTH-006 for who is denied by the entry. The entry's reason is
+// in the error's cause alone.
+func (e Entry) Refusal(onBehalfOf string) *problem.Error {
+	message := ""
+	if e.Kind == Person && onBehalfOf != "" {
+		message = "this person is denied for now"
+	}
+	return problem.New(problem.AuthDenied, message).WithCause(fmt.Errorf("the %s %s is denied by list: %s", e.Kind, quote(e.Name), e.Reason))
+}
+
 // List is a list as a file gave it. The zero value denies nobody; it does not
 // change.
 type List struct {
@@ -42,6 +54,9 @@ type List struct {
 
 // Len is how many entries there are, those that have ended included.
 func (l *List) Len() int { return len(l.users) + len(l.people) + len(l.groups) }
+
+// Epoch stands for the list, as File's Epoch.
+func (l *List) Epoch() string { return l.epoch }
 
 // Denies says whether a caller is denied, or the person on whose behalf it
 // calls, and by which entry.

@@ -10,6 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"hangar.io/glidepath/internal/filewatch"
 )
 
 // MaxBytes bounds a file.
@@ -37,6 +39,16 @@ func (e *ParseError) Error() string {
 		return e.File + ": " + e.Message
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// Read reads the list of a file, which is not followed. Its errors are those of
+// reading and of Parse.
+func Read(file string) (*List, error) {
+	data, err := filewatch.ReadFile(file, MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(file, data)
 }
 
 // Parse reads a list; file names it in errors. It refuses what it does not

@@ -32,6 +32,8 @@ type Config struct {
 	Audiences, Delegates []string
 	// People are authz's settings of how people sign in.
 	People oidc.Settings
+	// DenyListFile is authz's setting of that name. Empty means that it has none.
+	DenyListFile string
 }
 
 // Question is one call.
@@ -58,6 +60,10 @@ func Explain(ctx context.Context, c Config, q Question) (*Report, error) {
 		return report, nil
 	}
 	report.Call.describe(op)
+	denied, err := readDenyList(c.DenyListFile)
+	if err != nil {
+		return nil, err
+	}
 	client, err := review.NewClient(c.Cluster)
 	if err != nil {
 		return nil, err
@@ -79,9 +85,10 @@ func Explain(ctx context.Context, c Config, q Question) (*Report, error) {
 		report.Token.VerifiedBy = "the keys of its issuer"
 	}
 	d := decision.New(decision.Config{
-		Authenticator: parts.authenticator, Access: parts.access, Namespaces: index, Delegates: c.Delegates,
+		Authenticator: parts.authenticator, Access: parts.access, Namespaces: index, Delegates: c.Delegates, DenyList: denied,
 	}).Decide(ctx, decision.Request{Operation: op, Method: q.Method, Target: q.Target, Headers: q.headers()})
 	report.fill(&d, asked, index.found)
+	report.DenyList = denied.found
 	return report, nil
 }
 

@@ -15,12 +15,13 @@ import (
 // Report is the path of one decision, in the order in which it was made. What
 // was not reached is absent.
 type Report struct {
-	Call    Call     `json:"call"`
-	Token   *Token   `json:"token,omitempty"`
-	Caller  *Caller  `json:"caller,omitempty"`
-	App     *App     `json:"app,omitempty"`
-	Reviews []Review `json:"reviews,omitempty"`
-	Answer  Answer   `json:"answer"`
+	Call     Call      `json:"call"`
+	Token    *Token    `json:"token,omitempty"`
+	Caller   *Caller   `json:"caller,omitempty"`
+	DenyList *DenyList `json:"denyList,omitempty"`
+	App      *App      `json:"app,omitempty"`
+	Reviews  []Review  `json:"reviews,omitempty"`
+	Answer   Answer    `json:"answer"`
 }
 
 // Call is what is called.
@@ -60,6 +61,26 @@ type Caller struct {
 	Audiences  []string            `json:"audiences,omitempty"`
 	Delegate   bool                `json:"delegate,omitempty"`
 	OnBehalfOf string              `json:"onBehalfOf,omitempty"`
+}
+
+// DenyList is what the deny-list says of the caller and the person.
+type DenyList struct {
+	// File is empty when none was given: nobody is denied then.
+	File string `json:"file,omitempty"`
+	// Entries is how many there are, those that have ended included.
+	Entries int `json:"entries"`
+	// Denied is absent when nobody is denied.
+	Denied *Denied `json:"denied,omitempty"`
+}
+
+// Denied is the entry by which a call is refused.
+type Denied struct {
+	// Kind is user, person or group.
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// Reason is the list's own, which no caller is told.
+	Reason string `json:"reason,omitempty"`
+	Until  string `json:"until,omitempty"`
 }
 
 // App is what the app's name leads to.
@@ -119,7 +140,7 @@ func (r *Report) fill(d *decision.Decision, w *witness, found []namespaces.Resol
 			Delegate: d.Delegate, OnBehalfOf: d.OnBehalfOf,
 		}
 	}
-	if d.App != "" {
+	if len(found) > 0 { // or it was refused before anybody looked
 		r.App = newApp(d.App, found)
 	}
 	for _, one := range w.all() {
@@ -145,9 +166,6 @@ func (r *Report) refused(p *problem.Error) {
 
 func newApp(name string, found []namespaces.Resolution) *App {
 	a := &App{Name: name}
-	if len(found) == 0 {
-		return a // refused before anybody looked
-	}
 	for _, ns := range []namespaces.Namespace{found[0].Namespace, found[0].Other} {
 		if ns.UID != "" {
 			a.Namespaces = append(a.Namespaces, Namespace{Name: ns.Name, UID: ns.UID})

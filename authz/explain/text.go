@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"hangar.io/glidepath/internal/terminal"
 )
 
 // Text is the report for people. The reviews in it stand as they can be given
@@ -16,6 +16,7 @@ func (r *Report) Text() (string, error) {
 	t.call(&r.Call)
 	t.token(r.Token)
 	t.caller(r.Caller)
+	t.denyList(r.DenyList)
 	if r.App != nil {
 		t.app(r.App)
 	}
@@ -32,7 +33,7 @@ func (r *Report) Text() (string, error) {
 func (r *Report) Manifests() ([]byte, error) {
 	var out []byte
 	for i := range r.Reviews {
-		raw, err := yaml.Marshal(r.Reviews[i].Question)
+		raw, err := terminal.YAML(r.Reviews[i].Question)
 		if err != nil {
 			return nil, fmt.Errorf("writing a review: %w", err)
 		}
@@ -44,10 +45,17 @@ func (r *Report) Manifests() ([]byte, error) {
 	return out, nil
 }
 
-// text collects lines: a word for the step, and what is said of it.
+// text collects lines: a word for the step, and what is said of it. Much of that
+// are words of others, in tokens and in answers, which are quoted where they
+// are not plain.
 type text struct{ strings.Builder }
 
 func (t *text) line(label, format string, args ...any) {
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = terminal.Line(s)
+		}
+	}
 	fmt.Fprintf(t, "%-12s%s\n", label, fmt.Sprintf(format, args...))
 }
 
@@ -109,6 +117,22 @@ func (t *text) caller(c *Caller) {
 	t.set("for", c.OnBehalfOf)
 }
 
+func (t *text) denyList(d *DenyList) {
+	switch {
+	case d == nil:
+		return
+	case d.File == "":
+		t.line("deny-list", "none is given, so nobody is denied")
+		return
+	case d.Denied == nil:
+		t.line("deny-list", "%s: neither the caller nor the person is denied (entries: %d)", d.File, d.Entries)
+		return
+	}
+	t.line("deny-list", "%s: denied as the %s %s", d.File, d.Denied.Kind, d.Denied.Name)
+	t.set("reason", d.Denied.Reason)
+	t.set("until", d.Denied.Until)
+}
+
 func (t *text) app(a *App) {
 	var names []string
 	for _, ns := range a.Namespaces {
@@ -141,7 +165,7 @@ func (t *text) review(n int, r *Review) error {
 		kept = fmt.Sprintf("%d s at most, in each authz", r.RememberedSeconds)
 	}
 	t.set("remembered", kept)
-	raw, err := yaml.Marshal(r.Question)
+	raw, err := terminal.YAML(r.Question)
 	if err != nil {
 		return fmt.Errorf("writing a review: %w", err)
 	}

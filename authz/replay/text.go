@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"hangar.io/glidepath/internal/terminal"
 )
 
 // Text is the report for people.
@@ -20,7 +22,7 @@ func (r *Report) Text() string {
 	if r.Malformed > 0 {
 		fmt.Fprintf(&out, "\nNot readable (%d lines)\n", r.Malformed)
 		for _, m := range r.MalformedLines {
-			fmt.Fprintf(&out, "  %s %s\n", m.Line, m.Why)
+			fmt.Fprintf(&out, "  %s %s\n", terminal.Line(m.Line), terminal.Line(m.Why))
 		}
 	}
 	return out.String()
@@ -41,7 +43,7 @@ func (r *Report) differences(out *strings.Builder, title string, allowed bool) {
 		if d.Delegated {
 			caller += " (for a person)"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%s\t%s\n", caller, d.Op, orDash(d.App), d.Calls, d.Was, d.Now)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%s\t%s\n", cell(caller), cell(d.Op), cell(d.App), d.Calls, cell(d.Was.String()), cell(d.Now.String()))
 	}
 	_ = w.Flush() // a strings.Builder takes everything
 }
@@ -53,7 +55,7 @@ func undecided(out *strings.Builder, title string, list []Undecided) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "\n%s\n  CALLS\tRULE\tCALLER\tOPERATION\tAPP\tWHY\n", title)
 	for _, u := range list {
-		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\t%s\n", u.Calls, orDash(u.Rule), orDash(u.Caller), orDash(u.Op), orDash(u.App), u.Why)
+		fmt.Fprintf(w, "  %d\t%s\t%s\t%s\t%s\t%s\n", u.Calls, cell(u.Rule), cell(u.Caller), cell(u.Op), cell(u.App), cell(u.Why))
 	}
 	_ = w.Flush()
 }
@@ -66,9 +68,10 @@ func (v Verdict) String() string {
 	return v.Rule
 }
 
-func orDash(s string) string {
+// cell gives the words of a line, which are quoted where they are not plain.
+func cell(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return s
+	return terminal.Line(s)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/authz/explain"
@@ -20,6 +19,7 @@ import (
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/authz/token"
 	"hangar.io/glidepath/internal/kube"
+	"hangar.io/glidepath/internal/terminal"
 )
 
 type explainCommand struct {
@@ -38,6 +38,7 @@ type explainCommand struct {
 
 	TokenAudiences []string      `env:"TOKEN_AUDIENCES" placeholder:"NAME" help:"As authz's setting."`
 	Delegates      []string      `env:"DELEGATES" placeholder:"USER" help:"As authz's setting."`
+	DenyList       string        `env:"DENY_LIST_FILE" placeholder:"FILE" help:"As authz's setting."`
 	OIDC           oidc.Settings `embed:""`
 	Kubeconfig     string        `env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server. Empty means the pod's ServiceAccount."`
 	Timeout        time.Duration `default:"30s" help:"How long all of it may take."`
@@ -66,7 +67,9 @@ func (c *explainCommand) Run(k *kong.Kong) error {
 		return err
 	}
 	q.Credential.Proxied = c.Proxied
-	report, err := explain.Explain(ctx, explain.Config{Cluster: cluster, Audiences: c.TokenAudiences, Delegates: c.Delegates, People: c.OIDC}, q)
+	report, err := explain.Explain(ctx, explain.Config{
+		Cluster: cluster, Audiences: c.TokenAudiences, Delegates: c.Delegates, People: c.OIDC, DenyListFile: c.DenyList,
+	}, q)
 	if err != nil {
 		return err
 	}
@@ -153,9 +156,9 @@ func (c *explainCommand) render(r *explain.Report) ([]byte, error) {
 	switch c.Output {
 	case "json":
 		raw, err := json.MarshalIndent(r, "", "  ")
-		return append(raw, '\n'), err
+		return append(terminal.JSON(raw), '\n'), err
 	case "yaml":
-		return yaml.Marshal(r)
+		return terminal.YAML(r)
 	case "review":
 		return r.Manifests()
 	}

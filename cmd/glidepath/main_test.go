@@ -25,7 +25,7 @@ func run(t *testing.T, args ...string) (string, error) {
 	if err != nil {
 		return out.String(), err
 	}
-	err = ctx.Run()
+	err = shown(ctx.Run())
 	return out.String(), err
 }
 

@@ -21,6 +21,7 @@ import (
 	"hangar.io/glidepath/internal/devenv"
 	"hangar.io/glidepath/internal/kube"
 	"hangar.io/glidepath/internal/rbac"
+	"hangar.io/glidepath/internal/terminal"
 )
 
 type replayCommand struct {
@@ -93,7 +94,7 @@ func (c *replayCommand) print(to io.Writer, r *replay.Report) error {
 		if err != nil {
 			return err
 		}
-		out = append(raw, '\n')
+		out = append(terminal.JSON(raw), '\n')
 	}
 	_, err := to.Write(out)
 	return err
