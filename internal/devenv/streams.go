@@ -17,7 +17,10 @@ func (g *Gateway) prepareStreams() error {
 		}
 		g.renewal = append(g.renewal, port.Addr())
 	}
-	g.DenyList = filepath.Join(g.cfg.Dir, "deny.yaml")
+	g.DenyList = filepath.Join(g.cfg.Dir, "deny-list", "deny.yaml")
+	if err := os.MkdirAll(filepath.Dir(g.DenyList), 0o700); err != nil {
+		return fmt.Errorf("making a folder for the deny-list: %w", err)
+	}
 	if err := os.WriteFile(g.DenyList, []byte("version: \"1\"\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the deny-list: %w", err)
 	}

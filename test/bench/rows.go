@@ -29,6 +29,7 @@ func Groups() []Group {
 		{[]string{rowReviewRatio}, "writes against a bare client that makes the same two reviews", measureReviews},
 		{[]string{rowForgedReviews, rowForgedWriter}, "a thousand forged tokens a second, and a writer meanwhile", measureForged},
 		{[]string{rowRevokedRead}, "callers that lose their right or their token while they read", measureRevoked},
+		{[]string{rowRevokedStream}, "callers that lose their right or their token while they have a stream open", measureRevokedStreams},
 		{[]string{rowListPlain, rowListGzip, rowListNotModified}, "a cached list of 1 MB against the same bytes from a static handler", measureLists},
 		{[]string{rowPolicyInForce}, "from a change of the policy file until calls are treated by it", measurePolicy},
 		{[]string{rowReady}, "from the start of the gateway's own processes until a call is answered", measureReady},

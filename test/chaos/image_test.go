@@ -75,8 +75,8 @@ func TestAnImageOfNothingButTheProgramDoesItsWork(t *testing.T) {
 	}
 }
 
-// inPlaceOf runs a program of the gateway in a container as it was run here, with nothing of this machine but its keys and
-// the sockets of its edge.
+// inPlaceOf runs a program of the gateway in a container as it was run here, with nothing of this machine but its keys,
+// the deny-list and the sockets of its edge.
 func inPlaceOf(t *testing.T, gw *devenv.Gateway, p *process.Process, name string) *containers.Container {
 	t.Helper()
 	image, err := docker.Build(t.Context(), containers.Image{Name: name, Program: gw.Binary(name)})
@@ -84,7 +84,7 @@ func inPlaceOf(t *testing.T, gw *devenv.Gateway, p *process.Process, name string
 		t.Fatal(err)
 	}
 	var binds []string
-	for _, dir := range []string{filepath.Dir(gw.IdentityKeysDir()), gw.Edges[0].Sockets} {
+	for _, dir := range []string{filepath.Dir(gw.IdentityKeysDir()), filepath.Dir(gw.DenyList), gw.Edges[0].Sockets} {
 		binds = append(binds, dir+":"+dir)
 	}
 	c, err := docker.Run(t.Context(), containers.Spec{

@@ -15,6 +15,7 @@ import (
 
 // The gateway that the tests of this package share. Tests that break a part of
 // it mend it before they end, and none of them runs in parallel with another.
+// One that waits for long has a gateway of its own and runs after them.
 var (
 	gw *devenv.Gateway
 	// planned stands behind the operations that no backend serves yet, so that
