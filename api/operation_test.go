@@ -59,7 +59,6 @@ func theOperations() []operation {
 func plannedOperations() []string {
 	return []string{
 		"listRuns", "getRun", "getRunLogs", "explainRun", "listFleetRuns", "listTests", "getTestReport",
-		"streamLiveRuns",
 		"listFleetReleases", "listReleaseEvents", "listReleases", "getRelease", "getReleaseRun",
 		"listEnvironments", "getRollbackPlan", "listPreviews",
 		"getEvidence",

@@ -319,7 +319,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/live/stream",
 			Tier: "T0", Backend: "livehub", Scope: "app",
 			Verb: "list", Resource: "runs", Subresource: "",
-			Stream: true, Write: false, Cached: false, Planned: true,
+			Stream: true, Write: false, Cached: false, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",

@@ -25,6 +25,13 @@ type AppName = string
 // Example: bGl2ZS1nYXRlLWFwaQ
 type ContinueToken = string
 
+// EventStream Server-sent events. Every event has an `id`; comment lines keep an idle stream open. Live runs have `snapshot`, whose data is a LiveList, and `change`, whose data is `{"type":"upsert","kind":"TaskRun","name":"…","object":{…}}`, or with type `delete` and no object. `reset` precedes a snapshot that could not be a resume: `{"reason":"…"}`, which is `unknown`, `namespace` or `expired`. A stream that ends on purpose says why in a last `end`: `{"reason":"…"}`, which is `lagged`, `drain`, `expired`, `revoked`, `lifetime` or `unrenewed`.
+//
+// Example: id: 3f2a9c01-48213-48214
+// event: change
+// data: {"type":"delete","kind":"TaskRun","name":"ci-0-build-abc-compile"}
+type EventStream = string
+
 // Label A DNS label.
 //
 // Example: staging
@@ -123,6 +130,9 @@ type Continue = ContinueToken
 // Follow defines model for Follow.
 type Follow = bool
 
+// LastEventID defines model for LastEventId.
+type LastEventID = string
+
 // PageLimit defines model for PageLimit.
 type PageLimit = int32
 
@@ -133,6 +143,12 @@ type PipelineRunNames = []ObjectName
 //
 // Example: ci-0-build-abc
 type TaskRunName = ObjectName
+
+// StreamLiveRunsParams defines parameters for StreamLiveRuns.
+type StreamLiveRunsParams struct {
+	// LastEventID The id of the last event that was seen, as an EventSource sends it by itself.
+	LastEventID *LastEventID `json:"Last-Event-ID,omitempty"`
+}
 
 // GetLiveLogsParams defines parameters for GetLiveLogs.
 type GetLiveLogsParams struct {
@@ -160,6 +176,9 @@ type ServerInterface interface {
 	// ListLive Live runs of an app
 	// (GET /v1/apps/{app}/live)
 	ListLive(w http.ResponseWriter, r *http.Request, app App)
+	// StreamLiveRuns Live runs of an app, as they change
+	// (GET /v1/apps/{app}/live/stream)
+	StreamLiveRuns(w http.ResponseWriter, r *http.Request, app App, params StreamLiveRunsParams)
 	// GetLiveLogs Log of a live container
 	// (GET /v1/apps/{app}/live/taskruns/{taskRun}/logs/{container})
 	GetLiveLogs(w http.ResponseWriter, r *http.Request, app App, taskRun TaskRunName, container Container, params GetLiveLogsParams)
@@ -197,6 +216,56 @@ func (siw *ServerInterfaceWrapper) ListLive(w http.ResponseWriter, r *http.Reque
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListLive(w, r, app)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamLiveRuns operation middleware
+func (siw *ServerInterfaceWrapper) StreamLiveRuns(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app App
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", r.PathValue("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "app", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params StreamLiveRunsParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Last-Event-ID" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Last-Event-ID")]; found {
+		var LastEventID LastEventID
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Last-Event-ID", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Last-Event-ID", valueList[0], &LastEventID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Last-Event-ID", Err: err})
+			return
+		}
+
+		params.LastEventID = &LastEventID
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamLiveRuns(w, r, app, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -466,6 +535,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	}
 
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/live", wrapper.ListLive)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/live/stream", wrapper.StreamLiveRuns)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/live/taskruns/{taskRun}/logs/{container}", wrapper.GetLiveLogs)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/live", wrapper.ListLiveRuns)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/live/taskruns", wrapper.ListLiveTaskRuns)

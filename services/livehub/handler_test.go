@@ -19,6 +19,7 @@ var targets = map[string]struct {
 }{
 	"listLive":         {"/v1/apps/shop/live", func() identity.Claims { return claims("listLive", aboutShop) }},
 	"getLiveLogs":      {"/v1/apps/shop/live/taskruns/task/logs/step-a", func() identity.Claims { return claims("getLiveLogs", aboutShop) }},
+	"streamLiveRuns":   {"/v1/apps/shop/live/stream", func() identity.Claims { return claims("streamLiveRuns", aboutShop) }},
 	"listLiveRuns":     {"/v1/live", func() identity.Claims { return claims("listLiveRuns") }},
 	"listLiveTaskRuns": {"/v1/live/taskruns?pipelineRuns=a", func() identity.Claims { return claims("listLiveTaskRuns") }},
 }
@@ -40,8 +41,9 @@ func TestTheOperationsServedAreThoseOfTheContract(t *testing.T) {
 		}
 	}
 	for id, call := range targets {
-		p.do(p.request(call.target, call.claims())).ok(t)
-		_ = id
+		if id != "streamLiveRuns" { // it does not end by itself, and has tests of its own
+			p.do(p.request(call.target, call.claims())).ok(t)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func newLogs(cfg Config, cluster *rest.Config, reg prometheus.Registerer) (*logs
 		return nil, err
 	}
 	return &logs{
-		source: source, slots: make(chan struct{}, cfg.MaxLogs), keep: unrenewed,
+		source: source, slots: make(chan struct{}, cfg.MaxLogs),
 		find: cfg.Wait, write: cfg.LogStall, meters: newLogMeters(reg),
 	}, nil
 }
@@ -117,17 +117,6 @@ func (l *logs) answer(w http.ResponseWriter, r *http.Request, app string, name l
 	}
 	defer func() { _ = log.Close() }()
 	return l.send(w, r.WithContext(kept), log, follow)
-}
-
-// decidedFor is how long a decision stands that nobody renews: no longer than
-// one that is renewed.
-const decidedFor = time.Minute
-
-// unrenewed keeps a log where nobody renews the right to it: for as long as the
-// call's own decision stands.
-func unrenewed(r *http.Request) (ctx context.Context, release func(), err error) {
-	ctx, cancel := context.WithTimeoutCause(r.Context(), decidedFor, &renewal.EndError{Reason: renewal.Unrenewed})
-	return ctx, cancel, nil
 }
 
 // gone says why the context of a log has ended.

@@ -102,7 +102,13 @@ func newReplica(t testing.TB, c *cluster, url string, change ...func(*Config)) *
 		t.Fatal(err)
 	}
 	t.Cleanup(p.server.logs.source.Close)
+	p.server.logs.keep, p.server.live.keep = kept, kept
 	return p
+}
+
+// kept keeps a stream for as long as its caller stays.
+func kept(r *http.Request) (ctx context.Context, release func(), err error) {
+	return r.Context(), func() {}, nil
 }
 
 // replicaOf starts a replica on any source of lists.

@@ -78,10 +78,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer s.logs.source.Close()
-	if len(cfg.Renewal.URLs) > 0 {
-		s.logs.keep = keeper.Keep
-	}
-	s.live.keep = keeper.Keep
+	s.logs.keep, s.live.keep = keeper.Keep, keeper.Keep
 	api, metrics, err := listen(cfg)
 	if err != nil {
 		return err

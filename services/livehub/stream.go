@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"hangar.io/glidepath/api/livehubapi"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/renewal"
 	"hangar.io/glidepath/internal/sse"
@@ -69,15 +70,15 @@ func (s *streams) run(ctx context.Context) {
 }
 
 // StreamLiveRuns shows what an app's namespace holds, and how that changes.
-func (s *server) StreamLiveRuns(w http.ResponseWriter, r *http.Request, app string, lastEventID *string) {
+func (s *server) StreamLiveRuns(w http.ResponseWriter, r *http.Request, app string, params livehubapi.StreamLiveRunsParams) {
 	scope, err := appScope(r, app)
 	if err != nil {
 		problem.Write(w, r, err)
 		return
 	}
 	lastID := ""
-	if lastEventID != nil {
-		lastID = *lastEventID
+	if params.LastEventID != nil {
+		lastID = *params.LastEventID
 	}
 	if err := s.live.serve(w, r, scope, lastID, s.wait); err != nil {
 		problem.Write(w, r, explain(err))

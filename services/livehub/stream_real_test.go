@@ -49,7 +49,7 @@ func TestManyViewersOfARealClusterCostItOneWatchAKind(t *testing.T) {
 		return feed.New(feed.Config{NamespaceUID: s.uid, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge})
 	}, prometheus.NewRegistry()), 100)
 	t.Cleanup(s.feeds.close)
-	s.keep = func(r *http.Request) (context.Context, func(), error) { return r.Context(), func() {}, nil }
+	s.keep = kept
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.serve(w, r, scope{namespace: namespace, uid: "uid"}, r.Header.Get("Last-Event-ID"), 30*time.Second); err != nil {
 			t.Error(err)

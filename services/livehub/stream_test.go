@@ -77,7 +77,7 @@ func newTheatre(t *testing.T, most int) *theatre {
 		return feed.New(feed.Config{NamespaceUID: s.uid, Source: &still{version: 7}, PollEvery: maxAge})
 	}
 	s := newStreams(newFeeds(open, reg), most)
-	s.keep = func(r *http.Request) (context.Context, func(), error) { return r.Context(), func() {}, nil }
+	s.keep = kept
 	t.Cleanup(s.feeds.close)
 	return &theatre{t: t, streams: s, reg: reg}
 }

@@ -382,7 +382,7 @@ func TestAttackAMalformedHTTP2RequestReachesNobody(t *testing.T) {
 // it was made for: neither another operation of that backend, nor another
 // backend, nor, behind the edge, anything at all.
 func TestAttackACapturedIdentityIsOfNoUseElsewhere(t *testing.T) {
-	for _, op := range []string{"streamLiveRuns", "getRunLogs", "listRuns"} {
+	for _, op := range []string{"streamEvents", "getRunLogs", "listRuns"} {
 		t.Run(op, func(t *testing.T) {
 			planned.Reset()
 			ok(t, get(t, calls[op], as("reader")))
