@@ -62,11 +62,12 @@ type reader struct {
 
 	mu       sync.Mutex
 	deadline time.Time
+	moved    chan struct{} // closed when the deadline is moved
 	got      []string
 }
 
 func newReader(gate chan struct{}) *reader {
-	return &reader{ResponseRecorder: httptest.NewRecorder(), gate: gate}
+	return &reader{ResponseRecorder: httptest.NewRecorder(), gate: gate, moved: make(chan struct{})}
 }
 
 func (r *reader) SetReadDeadline(time.Time) error { return nil }
@@ -75,26 +76,38 @@ func (r *reader) SetWriteDeadline(d time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.deadline = d
+	close(r.moved)
+	r.moved = make(chan struct{})
 	return nil
 }
 
 func (r *reader) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	deadline := r.deadline
-	r.mu.Unlock()
-	if r.gate != nil {
-		late := time.NewTimer(time.Until(deadline))
-		defer late.Stop()
-		select {
-		case <-r.gate:
-		case <-late.C:
-			return 0, errors.New("the deadline has passed")
-		}
+	if r.gate != nil && !r.takes() {
+		return 0, errors.New("the deadline has passed")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.got = append(r.got, string(p))
 	return len(p), nil
+}
+
+// takes waits for the gate, and says whether it opened before the deadline.
+func (r *reader) takes() bool {
+	for {
+		r.mu.Lock()
+		deadline, moved := r.deadline, r.moved
+		r.mu.Unlock()
+		late := time.NewTimer(time.Until(deadline))
+		select {
+		case <-r.gate:
+			late.Stop()
+			return true
+		case <-late.C:
+			return false
+		case <-moved:
+			late.Stop()
+		}
+	}
 }
 
 func (r *reader) all() string {
@@ -220,6 +233,76 @@ func TestASlowReaderOfALargeEventKeepsItsStream(t *testing.T) {
 		}()
 		if err := s.Send(make([]byte, 1<<20)); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestAStreamThatEndsWithinALargeEventDoesNotWaitForItsReader(t *testing.T) {
+	for name, tc := range map[string]struct {
+		every time.Duration // 64 KiB are taken
+		want  time.Duration // when it is over
+	}{
+		"a slow reader":  {20 * time.Second, 35 * time.Second},
+		"a quick reader": {4 * time.Second, 32 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				r := newReader(make(chan struct{}))
+				s, err := sse.Open(r, 30*time.Second)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.EndWith(ctx, 5*time.Second)()
+				began, done := time.Now(), make(chan struct{})
+				go func() {
+					for {
+						select {
+						case <-time.After(tc.every):
+							select {
+							case r.gate <- struct{}{}:
+							case <-done:
+								return
+							}
+						case <-done:
+							return
+						}
+					}
+				}()
+				time.AfterFunc(30*time.Second, func() { cancel(errOver) })
+				err = s.Send(make([]byte, 20<<20))
+				close(done)
+				if took := time.Since(began); err == nil || took != tc.want {
+					t.Errorf("after %s: %v", took, err)
+				}
+				before := len(r.all())
+				if again := s.Send([]byte("event: end\n\n")); again == nil || len(r.all()) != before {
+					t.Errorf("within the event it was sent another: %v", again)
+				}
+			})
+		})
+	}
+}
+
+// A connection that the answer has left may serve another call.
+func TestAnAnswerThatEndedFirstLeavesItsConnectionAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r := newReader(nil)
+		s, err := sse.Open(r, 30*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave := s.EndWith(ctx, 5*time.Second)
+		if err := s.Send([]byte("a")); err != nil {
+			t.Fatal(err)
+		}
+		before := r.deadline
+		leave()
+		cancel(errOver)
+		synctest.Wait()
+		if r.deadline != before {
+			t.Errorf("its deadline is %s, and was %s", r.deadline, before)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -20,6 +21,12 @@ type Stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+	err     error // why nothing can be sent any more
+
+	mu   sync.Mutex // of the deadline, which the end of a context moves
+	over error      // why the stream ends
+	by   time.Time  // until when it may be written to, once it ends
+	left bool
 }
 
 // Open begins the answer: nothing but events can follow. A reader that takes
@@ -39,28 +46,78 @@ func Open(w http.ResponseWriter, timeout time.Duration) (*Stream, error) {
 	return s, nil
 }
 
+// EndWith ends the stream with ctx: from then on its reader has last for all
+// that it is still sent, and a Send that is busy with much stops. Otherwise a
+// reader who takes a little now and then would keep a stream for hours after
+// the right to it has gone. Call leave before the answer ends.
+func (s *Stream) EndWith(ctx context.Context, last time.Duration) (leave func()) {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.left {
+			return // the connection may serve another call
+		}
+		s.over, s.by = context.Cause(ctx), time.Now().Add(last)
+		_ = s.control.SetWriteDeadline(s.by) // Send sets it, too, and says what is wrong
+	})
+	return func() {
+		stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.left = true
+	}
+}
+
+// extend gives the reader time for one more part, and says why the stream ends
+// if it does.
+func (s *Stream) extend() (over, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deadline := time.Now().Add(s.timeout)
+	if s.over != nil && s.by.Before(deadline) {
+		deadline = s.by
+	}
+	return s.over, s.control.SetWriteDeadline(deadline)
+}
+
 // Send writes frames and sees them off. An error means that the reader is gone
-// or too slow, and that nothing can be sent any more.
+// or too slow, or that the stream has ended within a large event, and that
+// nothing can be sent any more: what is would be read as a part of that event.
 func (s *Stream) Send(frames ...[]byte) error {
+	if s.err != nil {
+		return s.err
+	}
+	if err := s.send(frames); err != nil {
+		s.err = fmt.Errorf("writing to a stream: %w", err)
+	}
+	return s.err
+}
+
+func (s *Stream) send(frames [][]byte) error {
+	sent := 0
 	for _, f := range frames {
 		for len(f) > 0 {
 			part := f[:min(len(f), chunk)]
 			f = f[len(part):]
-			if err := s.control.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
-				return fmt.Errorf("writing to a stream: %w", err)
+			over, err := s.extend()
+			if err != nil {
+				return err
+			}
+			// What is small is sent all the same, so that a reader can be told
+			// of the end.
+			if over != nil && sent >= chunk {
+				return over
 			}
 			if _, err := s.w.Write(part); err != nil {
-				return fmt.Errorf("writing to a stream: %w", err)
+				return err
 			}
+			sent += len(part)
 		}
 	}
-	if err := s.control.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
-		return fmt.Errorf("writing to a stream: %w", err)
+	if _, err := s.extend(); err != nil {
+		return err
 	}
-	if err := s.control.Flush(); err != nil {
-		return fmt.Errorf("writing to a stream: %w", err)
-	}
-	return nil
+	return s.control.Flush()
 }
 
 // ErrLagged says that a follower fell further behind than it may.

@@ -21,6 +21,8 @@ const (
 	pingEvery = 15 * time.Second
 	// writeTime is how long a viewer may take for a part of what it is sent.
 	writeTime = 30 * time.Second
+	// endTime is how long it may take for all that is left of a stream that ends.
+	endTime = 5 * time.Second
 	// maxBehind is how many changes a viewer may be behind.
 	maxBehind = 256
 	// drainTime spreads the ends of the streams of a replica that ends, so that
@@ -113,6 +115,7 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, where scope, las
 	for _, c := range []context.Context{s.serving, life} {
 		defer endWith(c, cancel)()
 	}
+	defer stream.EndWith(ctx, endTime)()
 	s.show(ctx, stream, viewer)
 	return nil
 }
