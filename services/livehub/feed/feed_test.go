@@ -120,6 +120,36 @@ func TestWithoutARightToWatchListsAreRead(t *testing.T) {
 	})
 }
 
+func TestWithoutStreamedListsTheFirstViewerIsServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.unstreamed = true
+		w.put(PipelineRuns, "a", "1")
+		f := start(t, w, "uid") // which fails with what Ready gives
+		s := open(t, f, "", nil)
+		w.put(PipelineRuns, "a", "2")
+		w.put(TaskRuns, "t", "1")
+		synctest.Wait()
+		s.sees(w)
+		if c := w.counts(); c != (counts{lists: 1, watches: 2, open: 1}) {
+			t.Errorf("got %+v", c)
+		}
+		// It is asked once, and not again whenever everything is read anew.
+		w.forget()
+		w.disturb()
+		w.elsewhere(1)
+		w.forget()
+		time.Sleep(time.Minute)
+		w.put(PipelineRuns, "b", "1")
+		synctest.Wait()
+		s.sees(w)
+		if c := w.counts(); c.lists > 2 || c.watches > 4 || c.open != 1 {
+			t.Errorf("after it was forgotten: %+v", c)
+		}
+		s.close()
+	})
+}
+
 func TestAWatchThatBreaksOrExpiresLosesNothing(t *testing.T) {
 	for name, meanwhile := range map[string]func(w *world){
 		"breaks":                            func(w *world) { w.disturb() },

@@ -116,9 +116,10 @@ func (w *watcher) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	one, err := w.feed.cfg.Source.Watch(ctx, w.kind, from)
-	if from.InitialEvents && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+	if from.InitialEvents && !w.lists && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+		// No failure: nobody who waits for the namespace is to hear of it.
 		w.lists = true
-		return err
+		return w.watch(ctx)
 	}
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ type world struct {
 	oldest uint64
 	// forbidden is whether no watch is granted, away whether nothing answers.
 	forbidden, away bool
+	// unstreamed is whether no watch begins with what there is.
+	unstreamed bool
 	// deaf has watches miss what is deleted.
 	deaf   bool
 	moved  chan struct{}
@@ -178,6 +180,9 @@ func (w *world) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) 
 	}
 	if w.forbidden {
 		return nil, fmt.Errorf("watching: %w", apierrors.NewForbidden(runsGroup, "", nil))
+	}
+	if w.unstreamed && from.InitialEvents {
+		return nil, fmt.Errorf("watching: %w", apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil))
 	}
 	ctx, cancel := context.WithTimeout(ctx, from.Timeout)
 	one := &worldWatch{world: w, kind: kind, ctx: ctx, cancel: cancel, broken: w.broken}
