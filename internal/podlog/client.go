@@ -82,7 +82,8 @@ func answered(err error, code int) bool {
 	return ok && e.code == code
 }
 
-// get reads one object. Its path is of escaped segments.
+// get reads one object. Each segment of its path is a checked name: it is taken
+// as it is, a slash and .. in it too.
 func (c *Client) get(ctx context.Context, into any, path ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.times.Answer)
 	defer cancel()
@@ -101,8 +102,8 @@ func (c *Client) get(ctx context.Context, into any, path ...string) error {
 	return nil
 }
 
-// open begins an answer that is a 200. The caller closes it, and bounds it by
-// ctx.
+// open begins an answer that is a 200, by a path as that of get. The caller
+// closes it, and bounds it by ctx.
 func (c *Client) open(ctx context.Context, query url.Values, path ...string) (io.ReadCloser, error) {
 	u := c.base.JoinPath(path...)
 	u.RawQuery = query.Encode()

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // What keeps a log from being found.
@@ -54,6 +55,9 @@ func (c *Client) Find(ctx context.Context, namespace, task, container string) (*
 		return nil, fmt.Errorf("reading TaskRun %s: %w", task, err)
 	case t.Status.PodName == "":
 		return nil, fmt.Errorf("TaskRun %s has no pod so far: %w", task, ErrGone)
+	case len(validation.IsDNS1123Subdomain(t.Status.PodName)) > 0:
+		// As a part of a path it would lead to any object of the cluster.
+		return nil, fmt.Errorf("TaskRun %s has a pod %.80q, which no pod can be named: %w", task, t.Status.PodName, ErrGone)
 	}
 	pod, err := c.getPod(ctx, namespace, t.Status.PodName)
 	if err != nil {

@@ -27,6 +27,7 @@ type apiServer struct {
 	task, pod  atomic.Value // string
 	log        atomic.Value // func(query url.Values, w http.ResponseWriter, r *http.Request)
 	containers atomic.Int64 // how often the pod was read
+	strays     atomic.Int64 // how often anything else was asked for
 }
 
 func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -47,6 +48,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/api/v1/namespaces/ns/pods/pod/log":
 		a.log.Load().(func(url.Values, http.ResponseWriter, *http.Request))(r.URL.Query(), w, r)
 	default:
+		a.strays.Add(1)
 		status(w, http.StatusNotFound, "no such path: "+r.URL.Path)
 	}
 }
@@ -157,6 +159,22 @@ func TestAContainerIsFoundByItsTaskRunAlone(t *testing.T) {
 			}
 			if err == nil && (of.id != tc.id || of.name != tc.container) {
 				t.Errorf("got %+v", of)
+			}
+		})
+	}
+}
+
+// Whoever may write a TaskRun's status names its pod.
+func TestAPodThatNoPodCanBeNamedIsNotAskedFor(t *testing.T) {
+	for _, name := range []string{"../../other/pods/x", "../secrets/x", "../pods/pod", "..", "pod/log", "/pod", "pod?x", "%2e%2e", "Pod", strings.Repeat("a", 254)} {
+		t.Run(name[:min(len(name), 20)], func(t *testing.T) {
+			a, c := newAPI(t)
+			a.task.Store(fmt.Sprintf(`{"metadata":{"name":"task","uid":"u1"},"status":{"podName":%q}}`, name))
+			if _, err := c.Find(t.Context(), "ns", "task", "step-a"); !errors.Is(err, ErrGone) {
+				t.Errorf("got %v", err)
+			}
+			if pods, strays := a.containers.Load(), a.strays.Load(); pods+strays > 0 {
+				t.Errorf("the API server was asked for the pod %d times, for something else %d times", pods, strays)
 			}
 		})
 	}
@@ -343,9 +361,18 @@ func TestSlowAnswersAreBounded(t *testing.T) {
 		}, ErrCut},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a, c := newAPI(t, func(ts *Times) { ts.Answer, ts.Stall = 100*time.Millisecond, 100*time.Millisecond })
+			a, c := newAPI(t, func(ts *Times) { ts.Stall = 100 * time.Millisecond })
 			a.log.Store(tc.log)
-			if _, err := read(t, c, false); !errors.Is(err, tc.want) || !errors.Is(err, ErrSlow) {
+			of := find(t, c)
+			if !errors.Is(tc.want, ErrCut) {
+				c.times.Answer = 100 * time.Millisecond // for the log alone
+			}
+			l, err := c.Open(t.Context(), of, false)
+			if err == nil {
+				_, err = io.ReadAll(l)
+				_ = l.Close()
+			}
+			if !errors.Is(err, tc.want) || !errors.Is(err, ErrSlow) {
 				t.Errorf("got %v, want %v", err, tc.want)
 			}
 		})
@@ -353,7 +380,7 @@ func TestSlowAnswersAreBounded(t *testing.T) {
 }
 
 func TestAFollowedLogMayBeSilent(t *testing.T) {
-	a, c := newAPI(t, func(ts *Times) { ts.Answer, ts.Stall = 50*time.Millisecond, 50*time.Millisecond })
+	a, c := newAPI(t, func(ts *Times) { ts.Stall = 50 * time.Millisecond })
 	silent := make(chan struct{})
 	a.log.Store(func(q url.Values, w http.ResponseWriter, r *http.Request) {
 		if q.Has("tailLines") {
