@@ -140,6 +140,41 @@ func TestATokenIsJudgedByTheAuthenticatorOfItsIssuer(t *testing.T) {
 	}
 }
 
+// recalls is one that remembers every token.
+type recalls string
+
+func (r recalls) Authenticate(context.Context, token.Token, authn.Purpose) (*authn.Caller, error) {
+	return &authn.Caller{Facts: authn.Facts{Username: string(r)}}, nil
+}
+
+func (r recalls) Remembered(token.Token) (*authn.Caller, bool) {
+	return &authn.Caller{Facts: authn.Facts{Username: string(r) + ", remembered"}}, true
+}
+
+// The claims of a token that was accepted a moment ago are not read again: what
+// they say here is where a call goes whose token is not remembered.
+func TestARememberedTokenIsNotReadAgainAndForReadsAlone(t *testing.T) {
+	tok, err := token.FromHeaders(bearer("e30." + base64.RawURLEncoding.EncodeToString([]byte(`{"iss":"https://people"}`)) + ".c2ln"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		people, cluster authn.Authenticator
+		read, write     string
+	}{
+		"the cluster remembers":  {says("people"), recalls("cluster"), "cluster, remembered", "people"},
+		"the people's remembers": {recalls("people"), says("cluster"), "people, remembered", "people"},
+		"nobody remembers":       {says("people"), says("cluster"), "people", "people"},
+	} {
+		b := authn.ByIssuer{Issuers: map[string]authn.Authenticator{"https://people": tc.people}, Default: tc.cluster}
+		for p, want := range map[authn.Purpose]string{authn.ForRead: tc.read, authn.ForWrite: tc.write} {
+			if c, err := b.Authenticate(t.Context(), tok, p); err != nil || c.Username != want {
+				t.Errorf("%s: judged by %v, %v, want %s", name, c, err, want)
+			}
+		}
+	}
+}
+
 func TestAPersonsName(t *testing.T) {
 	for login, usable := range map[string]bool{
 		"octocat": true, "Jo-Hub": true, "a": true, "42": true, "jo_corp": true, "legacy-": true, strings.Repeat("a", 39): true,

@@ -7,7 +7,7 @@ package forgery
 import (
 	"context"
 	"errors"
-	"runtime"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,9 +57,8 @@ type Filter struct {
 	// hidden are keys that the issuer does not publish, by which the cluster
 	// accepted a token: those of another cluster whose issuer has the same name,
 	// for instance, which an authentication webhook knows.
-	hidden        *ttl.Cache[string, struct{}]
-	unknown       *rate.Limiter
-	reads, writes *turns
+	hidden  *ttl.Cache[string, struct{}]
+	unknown *rate.Limiter
 }
 
 // New gives a Filter that knows no keys yet and lets everything through. Close
@@ -73,11 +72,9 @@ func New(c Config) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	cores := runtime.GOMAXPROCS(0)
 	return &Filter{
 		issuer: issuer, keys: jwks.New(jwks.Config{Name: "cluster", Source: issuer, Metrics: c.Keys}),
 		metrics: newMetrics(c.Metrics), hidden: hidden, unknown: rate.NewLimiter(unknownRate, unknownBurst),
-		reads: newTurns(cores), writes: newTurns(cores),
 	}, nil
 }
 
@@ -87,18 +84,19 @@ func (f *Filter) Run(ctx context.Context) { f.keys.Run(ctx) }
 // Close drops idle connections.
 func (f *Filter) Close() { f.issuer.close() }
 
-// Look refuses a token that names the cluster's issuer and was not signed by it.
-// What cannot be told is let through. Its errors are GP-AUTH-002, and GP-API-502
+// Look refuses a token that names the cluster's issuer, wherever in its claims a
+// reader could find it, and was not signed by it. What cannot be told is let through. Its errors are GP-AUTH-002, and GP-API-502
 // where a review would be needed and there are too many of the kind.
 func (f *Filter) Look(ctx context.Context, t token.Token, p authn.Purpose) (review.Finding, error) {
-	claims := t.Unverified()
-	if claims.Issuer == "" || claims.Issuer != f.issuer.name() {
+	// Read more leniently than the claims are: a broken token is none of the
+	// cluster's, and would take a review otherwise.
+	if name := f.issuer.name(); name == "" || !slices.Contains(t.Issuers(), name) {
 		return review.Finding{}, nil
 	}
-	kid := keyID(t)
+	kid := jwks.KeyID(t)
 	hidden := f.knownHidden(kid)
-	switch err := f.verify(ctx, t, p, !hidden); {
-	case err == nil && !claims.Expiry.IsZero() && time.Since(claims.Expiry) > longOver:
+	switch err := f.verify(ctx, t, p, hidden); {
+	case err == nil && overLongAgo(t):
 		f.metrics.expired.Inc()
 		return review.Finding{}, problem.New(problem.AuthBadToken, "the token has expired")
 	case err == nil:
@@ -138,27 +136,18 @@ func (f *Filter) knownHidden(kid string) bool {
 	return ok
 }
 
-// verify takes its turn for the signature, and only for that: who waits for keys
-// keeps nobody else from having a signature verified.
-func (f *Filter) verify(ctx context.Context, t token.Token, p authn.Purpose, wait bool) error {
-	turn := f.writes
-	if p == authn.ForRead {
-		turn = f.reads
+func overLongAgo(t token.Token) bool {
+	expiry := t.Unverified().Expiry
+	return !expiry.IsZero() && time.Since(expiry) > longOver
+}
+
+// verify waits for news of the keys where that can tell anything: not for a key
+// that is known not to be published, and not while nothing is.
+func (f *Filter) verify(ctx context.Context, t token.Token, p authn.Purpose, hidden bool) error {
+	wait := newsWait
+	if hidden || !f.keys.Known() {
+		wait = 0
 	}
-	if err := turn.take(ctx); err != nil {
-		return err
-	}
-	// With the keys that are known: it is told not to wait.
-	ended, end := context.WithCancel(ctx)
-	end()
-	_, err := f.keys.Verify(ended, t)
-	turn.give()
-	if !wait || !errors.Is(err, jwks.ErrUnknownKey) {
-		return err
-	}
-	// It has asked for the keys by now, if it was time.
-	ctx, cancel := context.WithTimeout(ctx, newsWait)
-	defer cancel()
-	_, err = f.keys.Verify(ctx, t)
+	_, err := f.keys.Verify(ctx, t, p, wait)
 	return err
 }

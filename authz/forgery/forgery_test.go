@@ -118,8 +118,10 @@ func (p *parts) found(t *testing.T) map[string]float64 {
 
 // parted puts a token together of other parts.
 func parted(head, claims, signature string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(head)) + "." + claims + "." + signature
+	return encode(head) + "." + claims + "." + signature
 }
+
+func encode(part string) string { return base64.RawURLEncoding.EncodeToString([]byte(part)) }
 
 var purposes = map[string]authn.Purpose{"read": authn.ForRead, "write": authn.ForWrite}
 
@@ -149,6 +151,10 @@ func TestWhatIsForgedCostsNoReviewAndWhatIsNotIsReviewed(t *testing.T) {
 			"another algorithm of the key":             {parted(`{"alg":"RS256","kid":"one"}`, part[1], part[2]), false},
 			"no key":                                   {parted(`{"alg":"ES256"}`, part[1], part[2]), false},
 			"a header that is none":                    {parted(`{`, part[1], part[2]), false},
+			"an issuer that stands twice":              {parted(`{"alg":"ES256","kid":"one"}`, encode(`{"iss":"https://elsewhere.example","iss":"`+issuer+`"}`), part[2]), false},
+			"another claim that stands twice":          {parted(`{"alg":"ES256","kid":"one"}`, encode(`{"iss":"`+issuer+`","a":1,"a":2}`), part[2]), false},
+			"an expiry that is no number":              {parted(`{"alg":"ES256","kid":"one"}`, encode(`{"iss":"`+issuer+`","exp":"x"}`), part[2]), false},
+			"claims that are cut off":                  {parted(`{"alg":"ES256","kid":"one"}`, encode(`{"iss":"`+issuer+`","exp":`), part[2]), false},
 			"one that expired long ago":                {p.key.Sign(t, old(11*time.Minute)), false},
 
 			"one that the cluster signed for an account that is gone": {good, true},

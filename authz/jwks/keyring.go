@@ -25,7 +25,7 @@ const (
 	// The sizes of RSA keys that are used: a smaller one can be broken, a larger
 	// one makes every verification slow.
 	minRSABits = 2048
-	maxRSABits = 8192
+	maxRSABits = 4096
 )
 
 // methods are the algorithms that are accepted. "none" and the symmetric ones

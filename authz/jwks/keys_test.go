@@ -6,12 +6,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"math/big"
 	"strings"
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/golang-jwt/jwt/v5"
 
+	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/jwks"
 	"hangar.io/glidepath/authz/token"
 )
@@ -41,6 +43,7 @@ func TestAKeyIsUsedForWhatItIsAlone(t *testing.T) {
 	}
 	rs := newPair(t, "k", "RS256")
 	as := func(alg string) pair { return pair{kid: "k", alg: alg, private: rs.private} }
+	large := &rsa.PublicKey{N: new(big.Int).SetBit(big.NewInt(1), 4096, 1), E: 65537}
 	change := func(change func(*jose.JSONWebKey)) jose.JSONWebKey {
 		k := rs.public()
 		change(&k)
@@ -61,6 +64,7 @@ func TestAKeyIsUsedForWhatItIsAlone(t *testing.T) {
 		"a private key that was published":       {change(func(k *jose.JSONWebKey) { k.Key = rs.private }), rs, jwks.ErrUnknownKey},
 		"a key of another size than its name's":  {newPair(t, "k", "ES384").public(), newPair(t, "k", "ES256"), jwks.ErrSignature},
 		"an RSA key that is too small":           {jose.JSONWebKey{Key: weak.Public(), KeyID: "k"}, pair{kid: "k", alg: "RS256", private: weak}, jwks.ErrUnknownKey},
+		"an RSA key that is too large":           {jose.JSONWebKey{Key: large, KeyID: "k"}, pair{kid: "k", alg: "RS256", private: rs.private}, jwks.ErrUnknownKey},
 		"a secret that was published":            {jose.JSONWebKey{Key: []byte("secret"), KeyID: "k"}, rs, jwks.ErrUnknownKey},
 		"another key of the same name and kind ": {newPair(t, "k", "RS256").public(), rs, jwks.ErrSignature},
 	} {
@@ -152,7 +156,7 @@ func TestFormsOfTokensThatAreNotAccepted(t *testing.T) {
 		"another payload under the same one": bearer(t, head+"."+encode([]byte(`{"sub":"al"}`))+plain[strings.LastIndex(plain, "."):]),
 	} {
 		t.Run(name, func(t *testing.T) {
-			payload, err := keys.Verify(t.Context(), tok)
+			payload, err := keys.Verify(t.Context(), tok, authn.ForWrite, jwks.FetchTimeout)
 			if !errors.Is(err, jwks.ErrSignature) || payload != nil {
 				t.Errorf("got %q, %v", payload, err)
 			}
@@ -175,7 +179,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
-		payload, err := keys.Verify(t.Context(), sentAs)
+		payload, err := keys.Verify(t.Context(), sentAs, authn.ForWrite, jwks.FetchTimeout)
 		if err == nil && string(payload) != `{"sub":"jo"}` {
 			t.Errorf("%q was taken", s)
 		}
@@ -188,7 +192,7 @@ func FuzzKeys(f *testing.F) {
 	f.Add([]byte(`{"keys":[{"kty":"oct","k":"AAAA","kid":"k"}]}`))
 	stranger := newPair(f, "k", "ES256")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := start(t, &server{body: body}, nil).Verify(t.Context(), stranger.sign(t, nil)); err == nil {
+		if _, err := start(t, &server{body: body}, nil).Verify(t.Context(), stranger.sign(t, nil), authn.ForWrite, jwks.FetchTimeout); err == nil {
 			t.Errorf("a stranger's token was taken with %q", body)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/token"
 )
 
@@ -62,6 +63,7 @@ type Set struct {
 	source  Source
 	metrics metrics
 	kick    chan struct{}
+	shares  shares
 
 	mu      sync.Mutex
 	keys    *keyring // nil until the first reading
@@ -76,7 +78,7 @@ type reading struct{ done chan struct{} }
 
 // New gives a Set that has no keys yet.
 func New(c Config) *Set {
-	s := &Set{name: c.Name, source: c.Source, kick: make(chan struct{}, 1)}
+	s := &Set{name: c.Name, source: c.Source, kick: make(chan struct{}, 1), shares: newShares()}
 	s.metrics = c.Metrics.of(c.Name, s)
 	return s
 }
@@ -99,16 +101,21 @@ func (s *Set) Run(ctx context.Context) {
 }
 
 // Verify says whether a key of the issuer signed the token, and gives the
-// token's payload if so. It waits for a reading of the keys at most until ctx
-// ends. The error is ErrSignature, ErrUnknownKey or ErrNoKeys, possibly wrapped.
-func (s *Set) Verify(ctx context.Context, t token.Token) ([]byte, error) {
+// token's payload if so. A token whose key is not known waits for a reading of the
+// keys for at most news; who waits for that keeps nobody from having a signature
+// verified. As many signatures are verified at once as there are cores, and as
+// many more for writes; the rest wait for their turn until ctx ends.
+//
+// The error is ErrSignature, ErrUnknownKey or ErrNoKeys, possibly wrapped, or
+// another one where the signature got no turn.
+func (s *Set) Verify(ctx context.Context, t token.Token, p authn.Purpose, news time.Duration) ([]byte, error) {
 	signed, err := parse(t)
 	if err != nil {
 		return nil, err
 	}
 	keys := s.current()
 	if !keys.knows(signed.kid) {
-		keys = s.ask(ctx)
+		keys = s.news(ctx, news)
 	}
 	switch {
 	case keys == nil:
@@ -116,6 +123,11 @@ func (s *Set) Verify(ctx context.Context, t token.Token) ([]byte, error) {
 	case !keys.knows(signed.kid):
 		return nil, ErrUnknownKey
 	}
+	turn := s.shares.of(p)
+	if err := turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer turn.give()
 	return keys.verify(signed)
 }
 
@@ -126,6 +138,12 @@ func (s *Set) current() *keyring {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys
+}
+
+func (s *Set) news(ctx context.Context, wait time.Duration) *keyring {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return s.ask(ctx)
 }
 
 // ask has the keys read again, unless that was done just now, and gives what is

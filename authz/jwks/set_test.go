@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/jwks"
 )
 
@@ -19,7 +20,7 @@ func verdict(t testing.TB, keys *jwks.Set, p pair, want error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	payload, err := keys.Verify(ctx, p.sign(t, nil))
+	payload, err := keys.Verify(ctx, p.sign(t, nil), authn.ForWrite, jwks.FetchTimeout)
 	if !errors.Is(err, want) {
 		t.Errorf("%s: got %v, want %v", p.kid, err, want)
 	}
@@ -229,7 +230,7 @@ func TestOnlySoManyCallsWait(t *testing.T) {
 			go func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
-				if _, err := keys.Verify(ctx, forged); !errors.Is(err, jwks.ErrUnknownKey) {
+				if _, err := keys.Verify(ctx, forged, authn.ForWrite, jwks.FetchTimeout); !errors.Is(err, jwks.ErrUnknownKey) {
 					t.Error(err)
 				}
 				answers <- time.Since(begin)

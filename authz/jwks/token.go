@@ -43,8 +43,20 @@ func parse(t token.Token) (*signed, error) {
 		}
 		decoded[i] = raw
 	}
+	h, err := parseHeader(decoded[0])
+	if err != nil {
+		return nil, err
+	}
+	return &signed{
+		alg: h.Algorithm, kid: h.KeyID,
+		input:   t.Secret()[:len(parts[0])+1+len(parts[1])],
+		payload: decoded[1], signature: decoded[2],
+	}, nil
+}
+
+func parseHeader(raw []byte) (*header, error) {
 	var h header
-	if err := json.Unmarshal(decoded[0], &h); err != nil {
+	if err := json.Unmarshal(raw, &h); err != nil {
 		return nil, malformed("the header is not the JSON of one")
 	}
 	switch {
@@ -57,11 +69,22 @@ func parse(t token.Token) (*signed, error) {
 	case h.Content != nil || h.Zip != nil || h.Critical != nil:
 		return nil, malformed("a form that is not accepted")
 	}
-	return &signed{
-		alg: h.Algorithm, kid: h.KeyID,
-		input:   t.Secret()[:len(parts[0])+1+len(parts[1])],
-		payload: decoded[1], signature: decoded[2],
-	}, nil
+	return &h, nil
+}
+
+// KeyID gives the name of the key that a token claims to be signed with. It is
+// empty where Verify would not read the token's header.
+func KeyID(t token.Token) string {
+	head, _, _ := strings.Cut(t.Secret(), ".")
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
+	if err != nil {
+		return ""
+	}
+	h, err := parseHeader(raw)
+	if err != nil {
+		return ""
+	}
+	return h.KeyID
 }
 
 func malformed(why string) error { return fmt.Errorf("%w: %s", ErrSignature, why) }

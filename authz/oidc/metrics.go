@@ -15,7 +15,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) metrics {
 	v := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
 		Name: "glidepath_authz_id_tokens_total",
-		Help: "People's ID tokens by verdict: accepted, accepted a moment ago (remembered), refused, of a person who may not sign in (not_allowed), or without a verdict for want of keys (failed).",
+		Help: "People's ID tokens by verdict: accepted, accepted a moment ago (remembered), refused, of a person who may not sign in (not_allowed), or without a verdict for want of keys or of a turn to verify it (failed).",
 	}, []string{"result"})
 	return metrics{
 		accepted: v.WithLabelValues("accepted"), remembered: v.WithLabelValues("remembered"), refused: v.WithLabelValues("refused"),

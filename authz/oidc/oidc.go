@@ -27,7 +27,7 @@ const (
 
 // Keys tells whether the issuer signed a token; a jwks.Set does.
 type Keys interface {
-	Verify(context.Context, token.Token) (payload []byte, err error)
+	Verify(ctx context.Context, t token.Token, p authn.Purpose, news time.Duration) (payload []byte, err error)
 }
 
 // Config is what an Authenticator needs, all of it.
@@ -73,12 +73,11 @@ func (a *Authenticator) Authenticate(ctx context.Context, t token.Token, p authn
 	key := a.keyer.Key(t)
 	now := time.Now()
 	if p == authn.ForRead {
-		if c, ok := a.verified.Get(key, now); ok {
-			a.metrics.remembered.Inc()
+		if c, ok := a.recall(key, now); ok {
 			return c, nil
 		}
 	}
-	c, expiry, err := a.verify(ctx, t)
+	c, expiry, err := a.verify(ctx, t, p)
 	a.metrics.count(err)
 	if err != nil {
 		return nil, err
@@ -91,16 +90,31 @@ func (a *Authenticator) Authenticate(ctx context.Context, t token.Token, p authn
 	return c, nil
 }
 
+// Remembered says whose token t is, as authn.Memory has it.
+func (a *Authenticator) Remembered(t token.Token) (*authn.Caller, bool) {
+	return a.recall(a.keyer.Key(t), time.Now())
+}
+
+func (a *Authenticator) recall(key token.Key, now time.Time) (*authn.Caller, bool) {
+	c, ok := a.verified.Get(key, now)
+	if ok {
+		a.metrics.remembered.Inc()
+	}
+	return c, ok
+}
+
 // verify judges a token anew.
-func (a *Authenticator) verify(ctx context.Context, t token.Token) (*authn.Caller, time.Time, error) {
-	payload, err := a.keys.Verify(ctx, t)
+func (a *Authenticator) verify(ctx context.Context, t token.Token, p authn.Purpose) (*authn.Caller, time.Time, error) {
+	payload, err := a.keys.Verify(ctx, t, p, jwks.FetchTimeout)
 	switch {
 	case errors.Is(err, jwks.ErrSignature):
 		return nil, time.Time{}, refused("the ID token is not signed by its issuer", err)
 	case errors.Is(err, jwks.ErrUnknownKey):
 		return nil, time.Time{}, refused("the ID token is signed with a key that its issuer does not have", err)
-	case err != nil:
+	case errors.Is(err, jwks.ErrNoKeys):
 		return nil, time.Time{}, problem.New(problem.SourceFailed, "the ID token could not be verified: its issuer's keys are not known").WithCause(err)
+	case err != nil:
+		return nil, time.Time{}, problem.New(problem.SourceFailed, "the ID token's signature could not be verified").WithCause(err)
 	}
 	c, err := a.rules.judge(payload, time.Now())
 	if err != nil {

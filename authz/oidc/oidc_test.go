@@ -29,10 +29,12 @@ const (
 type keys struct {
 	err   error
 	asked int
+	last  authn.Purpose
 }
 
-func (k *keys) Verify(_ context.Context, t token.Token) ([]byte, error) {
+func (k *keys) Verify(_ context.Context, t token.Token, p authn.Purpose, _ time.Duration) ([]byte, error) {
 	k.asked++
+	k.last = p
 	if k.err != nil {
 		return nil, k.err
 	}
@@ -205,7 +207,9 @@ func TestClaimsThatTwoReadersWouldReadDifferently(t *testing.T) {
 // payload is what every token holds.
 type payload string
 
-func (p payload) Verify(context.Context, token.Token) ([]byte, error) { return []byte(p), nil }
+func (p payload) Verify(context.Context, token.Token, authn.Purpose, time.Duration) ([]byte, error) {
+	return []byte(p), nil
+}
 
 func TestWhoMaySignIn(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -331,6 +335,20 @@ func TestNoAnswerRepeatsTheToken(t *testing.T) {
 		_, err := authenticator(t, k, "jo-hub").Authenticate(t.Context(), tok, authn.ForWrite)
 		if err == nil || strings.Contains(err.Error(), tok.Secret()) || strings.Contains(err.Error(), "clearance") {
 			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestASignatureThatGetsNoTurnIsNoVerdict(t *testing.T) {
+	k := &keys{err: errors.New("too many wait")}
+	a := authenticator(t, k, "jo-hub")
+	for _, p := range []authn.Purpose{authn.ForRead, authn.ForWrite} {
+		_, err := a.Authenticate(t.Context(), idToken(t, claims(nil)), p)
+		if got := problem.From(err); got.Rule.ID != "GP-API-502" || strings.Contains(got.Error(), "not known") {
+			t.Errorf("got %v", err)
+		}
+		if k.last != p {
+			t.Errorf("asked for %v, want %v", k.last, p)
 		}
 	}
 }

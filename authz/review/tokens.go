@@ -89,8 +89,7 @@ func (t *Tokens) Authenticate(ctx context.Context, tok token.Token, p authn.Purp
 		return c, err
 	}
 	now := time.Now()
-	if c, ok := t.accepted.Get(key, now); ok {
-		t.metrics.tokens.hit.Inc()
+	if c, ok := t.recall(key, now); ok {
 		return c, nil
 	}
 	if err, ok := t.refused.Get(key, now); ok {
@@ -105,6 +104,19 @@ func (t *Tokens) Authenticate(ctx context.Context, tok token.Token, p authn.Purp
 		return nil, unanswered("the token could not be reviewed", err)
 	}
 	return c, nil
+}
+
+// Remembered says whose token tok is, as authn.Memory has it.
+func (t *Tokens) Remembered(tok token.Token) (*authn.Caller, bool) {
+	return t.recall(t.keys.Key(tok), time.Now())
+}
+
+func (t *Tokens) recall(key token.Key, now time.Time) (*authn.Caller, bool) {
+	c, ok := t.accepted.Get(key, now)
+	if ok {
+		t.metrics.tokens.hit.Inc()
+	}
+	return c, ok
 }
 
 // fill asks for a read and remembers the verdict from the moment of asking.
