@@ -79,7 +79,9 @@ func TestCallsAreCountedAsTheAuditLineNamesThem(t *testing.T) {
 
 // rule: R418
 func TestTheCountersRiseByWhatTheAuditLinesSay(t *testing.T) {
-	before, lines := requests(t), len(auditLines(t))
+	// Those that are called here: a stream that another test has left may end meanwhile.
+	called := []string{"listLiveRuns", "getContract", "_unmatched"}
+	before, lines := requests(t, called), len(auditLines(t))
 	get(t, "/v1/live", as("reader"))
 	get(t, "/v1/live", as("reader"))
 	get(t, "/v1/live", as("stranger"))
@@ -90,10 +92,14 @@ func TestTheCountersRiseByWhatTheAuditLinesSay(t *testing.T) {
 	eventually(t, "the counters have risen by what the lines say", func() bool {
 		said = map[[4]string]float64{}
 		for _, l := range auditLines(t)[lines:] {
+			op, _ := l["op"].(string)
+			if !slices.Contains(called, op) {
+				continue
+			}
 			tier, _ := l["tier"].(string)
-			said[[4]string{l["op"].(string), tier, fmt.Sprint(l["status"]), l["decision"].(string)}]++
+			said[[4]string{op, tier, fmt.Sprint(l["status"]), l["decision"].(string)}]++
 		}
-		risen := requests(t)
+		risen := requests(t, called)
 		for key, n := range before {
 			if risen[key] -= n; risen[key] == 0 {
 				delete(risen, key)
@@ -106,8 +112,8 @@ func TestTheCountersRiseByWhatTheAuditLinesSay(t *testing.T) {
 	}
 }
 
-// requests gives the counts of calls by op, tier, code and decision.
-func requests(t *testing.T) map[[4]string]float64 {
+// requests gives the counts of calls of some operations by op, tier, code and decision.
+func requests(t *testing.T, ops []string) map[[4]string]float64 {
 	t.Helper()
 	out := map[[4]string]float64{}
 	for _, m := range scrape(t, gw.Edges[0].AuthzMetrics)["glidepath_api_requests_total"].GetMetric() {
@@ -118,7 +124,9 @@ func requests(t *testing.T) map[[4]string]float64 {
 		for _, l := range m.GetLabel() {
 			key[slices.Index([]string{"op", "tier", "code", "decision"}, l.GetName())] = l.GetValue()
 		}
-		out[key] = m.GetCounter().GetValue()
+		if slices.Contains(ops, key[0]) {
+			out[key] = m.GetCounter().GetValue()
+		}
 	}
 	return out
 }
