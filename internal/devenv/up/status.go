@@ -51,10 +51,10 @@ Paste this:
   curl -siw '\n' -H "Authorization: Bearer $TOKEN_STRANGER" "$GLIDEPATH_URL/v1/apps/shop/live"
   curl -sw '\n' -H "Authorization: Bearer $TOKEN_READER" "$GLIDEPATH_PEOPLE_URL/v1/whoami"  # the way in for people
   curl -sw '\n' -H "Authorization: Bearer $ID_TOKEN_PERSON" "$GLIDEPATH_PEOPLE_URL/v1/whoami"  # a person
-  go run ./cmd/glidepath login  # sign in as one yourself
   tail -n 3 "$AUDIT_LOG"
 
 The logs are in %[2]s. Stop it all with: make down
+To sign in as a person: (set -a; . %[1]s; go run ./cmd/glidepath login)
 `
 
 // summary says what runs where and how to use it.
