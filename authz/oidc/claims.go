@@ -83,11 +83,15 @@ func (r rules) judge(payload []byte, now time.Time) (*claims, error) {
 	if err := r.addressed(&c); err != nil {
 		return nil, err
 	}
-	if c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, unicode.IsControl) {
+	if c.Subject == "" || len(c.Subject) > maxSubject || strings.ContainsFunc(c.Subject, unprintable) {
 		return nil, errors.New("the ID token has no usable subject")
 	}
 	return &c, c.current(now)
 }
+
+// unprintable says that a character has no place in a name that is logged and
+// shown: a control, or one that turns or breaks the text around it.
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // addressed says whether the token was made for this API. One that a trusted
 // client got for itself and this API besides names that client as its party.

@@ -149,6 +149,8 @@ func TestWhatAnIDTokenIsHeldTo(t *testing.T) {
 		"no subject":                                    {map[string]any{"sub": nil}, "subject"},
 		"an empty subject":                              {map[string]any{"sub": ""}, "subject"},
 		"a subject with a line break":                   {map[string]any{"sub": "a\nb"}, "subject"},
+		"a subject that turns the text around it":       {map[string]any{"sub": "a\u202eb"}, "subject"},
+		"a subject with a separator of lines":           {map[string]any{"sub": "a\u2028b"}, "subject"},
 		"a subject that is too long":                    {map[string]any{"sub": strings.Repeat("a", 256)}, "subject"},
 		"no login":                                      {map[string]any{"preferred_username": nil}, "preferred_username"},
 		"an empty login":                                {map[string]any{"preferred_username": ""}, "preferred_username"},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -54,17 +55,31 @@ func (w *Watcher) Close() error { return w.fs.Close() }
 func (w *Watcher) Read() ([]byte, error) { return ReadFile(w.file, w.most) }
 
 // ReadFile reads a file, at most one byte more than it may have, so that one
-// which is too large can still be told from one that is not.
+// which is too large can still be told from one that is not. What is no regular
+// file is an error.
 func ReadFile(file string, most int64) ([]byte, error) {
-	f, err := os.Open(file)
+	// Opening a FIFO would wait for somebody to write to it, and a watch that
+	// waits follows nothing any more.
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading a file: %w", err)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	data, err := readRegular(f, most)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("reading a file: %w", err)
 	}
 	return data, nil
+}
+
+func readRegular(f *os.File, most int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", f.Name())
+	}
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 // Run calls changed soon after anything in the file's folder changes, and now
