@@ -94,6 +94,22 @@ glidepath_authz_checks_total{decision="allow",rule="GP-EDGE-429"} 2
 	})
 }
 
+func TestNoSpellingOfAPersonHasALimitOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEdge(t, &cluster{caller: caller(t, "tower"), delegates: []string{"tower"}})
+		for _, name := range []string{"ada", "Ada"} {
+			if resp := e.check(t, limitedTo(name, pair, "")); resp.GetOkResponse() == nil {
+				t.Fatalf("%s is refused within the limit: %v", name, resp)
+			}
+		}
+		for _, name := range []string{"ADA", "people:ada", "People:Ada"} {
+			if b := bodyOf(t, e.check(t, limitedTo(name, pair, ""))); b.Rule != "GP-EDGE-429" {
+				t.Errorf("%s has a limit of its own: %+v", name, b)
+			}
+		}
+	})
+}
+
 func TestTheLimitOfACallerThatActsForNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := allowing(caller(t, "reader"))

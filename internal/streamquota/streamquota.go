@@ -11,12 +11,13 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// peoplePrefix starts the user names of people who call by themselves.
+// peoplePrefix starts the user names of people who call by themselves. A
+// delegate may leave it out.
 const peoplePrefix = "people:"
 
 // Limits are how many streams may be open at once on this replica.
 type Limits struct {
-	Caller int `name:"streams-per-caller" env:"STREAMS_PER_CALLER" default:"100" help:"Streams that one caller may hold open on this replica, a delegate's for all people together."`
+	Caller int `name:"streams-per-caller" env:"STREAMS_PER_CALLER" default:"50" help:"Streams that one caller may hold open on this replica, a delegate's for all people together."`
 	Person int `name:"streams-per-person" env:"STREAMS_PER_PERSON" default:"10" help:"Streams that one person may hold open on this replica, by themselves or through one delegate."`
 }
 
@@ -38,8 +39,8 @@ type Quota struct {
 	people  map[person]int
 }
 
-// person is a person as one caller names them: another caller's person of the
-// same name may be another person.
+// person is a person as one caller names them, whose case does not count:
+// another caller's person of the same name may be another person.
 type person struct{ caller, name string }
 
 // New gives a Quota.
@@ -51,7 +52,7 @@ func New(l Limits) *Quota {
 // names one, until release is called; calling it again does nothing. The error
 // is GP-API-429, and then there is nothing to release.
 func (q *Quota) Open(caller, onBehalfOf string) (release func(), err error) {
-	who := person{caller: caller, name: onBehalfOf}
+	who := person{caller: caller, name: strings.TrimPrefix(strings.ToLower(onBehalfOf), peoplePrefix)}
 	counted := onBehalfOf != "" || strings.HasPrefix(caller, peoplePrefix)
 	q.mu.Lock()
 	defer q.mu.Unlock()

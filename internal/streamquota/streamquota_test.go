@@ -20,6 +20,9 @@ func TestStreamsAreCountedByCallerAndByPerson(t *testing.T) {
 		"a person has less, and takes nothing from others": {
 			{"tower", "ana", true}, {"tower", "ana", true}, {"tower", "ana", false}, {"tower", "bob", true},
 		},
+		"a person is the same however a delegate spells them": {
+			{"tower", "ana", true}, {"tower", "people:Ana", true}, {"tower", "ANA", false}, {"tower", "People:ana", false}, {"tower", "bob", true},
+		},
 		"all of a delegate's people share what the caller may have": {
 			{"tower", "a", true}, {"tower", "b", true}, {"tower", "c", true}, {"tower", "d", true}, {"tower", "e", false},
 		},

@@ -63,7 +63,7 @@ func (c Config) Validate() error {
 	if err := c.Renewal.Validate(); err != nil {
 		faults = append(faults, fmt.Errorf("--authz-renew-url: %w", err))
 	}
-	faults = append(faults, c.Streams.Validate())
+	faults = append(faults, c.Streams.Validate(), c.checkShares())
 	if c.ListTime <= 0 || c.ListTime > cache.MaxFillTime {
 		faults = append(faults, fmt.Errorf("--list-time is %s, not more than 0 and at most %s", c.ListTime, cache.MaxFillTime))
 	}
@@ -82,6 +82,21 @@ func (c Config) Validate() error {
 	} {
 		if f.value <= 0 {
 			faults = append(faults, fmt.Errorf("--%s is not more than 0", f.name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkShares has more than one caller fill a replica: the quota of one is at
+// most half of what there is.
+func (c Config) checkShares() error {
+	var faults []error
+	for _, all := range []struct {
+		name  string
+		value int
+	}{{"max-logs", c.MaxLogs}, {"live-max-streams", c.MaxStreams}} {
+		if c.Streams.Caller > all.value/2 {
+			faults = append(faults, fmt.Errorf("--streams-per-caller is %d, more than half of --%s, %d", c.Streams.Caller, all.name, all.value))
 		}
 	}
 	return errors.Join(faults...)

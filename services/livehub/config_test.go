@@ -42,6 +42,25 @@ func TestAConfigurationIsReadFromFlagsAndEnvironment(t *testing.T) {
 	}
 }
 
+func TestNoCallerMayTakeMoreThanHalfOfAReplica(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"the defaults":             {nil, ""},
+		"half of both":             {[]string{"--streams-per-caller=20", "--max-logs=40", "--live-max-streams=40"}, ""},
+		"more than half the logs":  {[]string{"--streams-per-caller=20", "--max-logs=39"}, "--max-logs"},
+		"more than half the lives": {[]string{"--streams-per-caller=20", "--live-max-streams=39"}, "--live-max-streams"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parse(t, nil, append([]string{"--identity-keys-dir=d", "--seal-key=s"}, c.args...)...)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestTheDefaultsNeedTheKeysAlone(t *testing.T) {
 	if _, err := parse(t, nil, "--identity-keys-dir=d", "--seal-key=s"); err != nil {
 		t.Error(err)

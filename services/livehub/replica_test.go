@@ -43,7 +43,7 @@ var testConfig = Config{
 	Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", IdentityKeysDir: "set by tests", SealKey: "set by tests",
 	RedisTime: 10 * time.Second, ListTime: 20 * time.Second, ListBytes: 64 << 20, Lists: 8, Wait: 10 * time.Second, CacheBytes: 64 << 20,
 	Streams: streamquota.Limits{Caller: 100, Person: 10},
-	MaxLogs: 3, LogStall: 10 * time.Second, MaxStreams: 200,
+	MaxLogs: 200, LogStall: 10 * time.Second, MaxStreams: 200,
 }
 
 // keys are what replicas of one livehub share.
