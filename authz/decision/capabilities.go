@@ -15,11 +15,6 @@ import (
 	"hangar.io/glidepath/internal/problem"
 )
 
-// batchReviews bounds the reviews that all batches have under way at once: far
-// fewer than there are slots for reads, so that callers who ask what they may
-// do leave room for those who do it.
-const batchReviews = 16
-
 // Standing is an accepted call as far as it is the caller's: who calls, and for
 // whom.
 type Standing struct {
@@ -136,16 +131,15 @@ func (d *Decider) answers(ctx context.Context, c *authn.Caller, rights []review.
 	allowed := make([]bool, len(rights))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, r := range rights {
-		select {
-		case d.batch <- struct{}{}:
-		case <-ctx.Done():
-			if err := group.Wait(); err != nil {
-				return nil, err
+		leave, err := d.batch.enter(ctx, c.Username)
+		if err != nil {
+			if failed := group.Wait(); failed != nil {
+				return nil, failed
 			}
-			return nil, fmt.Errorf("waiting to ask what a caller may do: %w", ctx.Err())
+			return nil, fmt.Errorf("waiting to ask what a caller may do: %w", err)
 		}
 		group.Go(func() (err error) {
-			defer func() { <-d.batch }()
+			defer leave()
 			allowed[i], err = d.access.Allowed(ctx, c, r, authn.ForRead)
 			return err
 		})

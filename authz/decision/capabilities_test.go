@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,12 +165,14 @@ func TestABatchWithoutAnAnswerIsAFailureAndNoGuess(t *testing.T) {
 func TestBatchesShareABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		inUse := &bounded{world: w}
+		inUse := &bounded{world: w, takes: time.Millisecond}
 		d := decision.New(decision.Config{Authenticator: w, Access: inUse, Namespaces: w})
 		errs := make(chan error)
-		for range 20 {
+		for i := range 20 {
+			caller := *w.callers["reader-token"]
+			caller.Username = fmt.Sprint("reader-", i)
 			go func() {
-				_, err := d.Capabilities(w.ops).Of(t.Context(), decision.Standing{Caller: w.callers["reader-token"]}, "gate-api")
+				_, err := d.Capabilities(w.ops).Of(t.Context(), decision.Standing{Caller: &caller}, "gate-api")
 				errs <- err
 			}()
 		}
@@ -184,16 +187,43 @@ func TestBatchesShareABound(t *testing.T) {
 	})
 }
 
+// One who asks without end, over many connections, waits by themselves.
+func TestACallerWhoAsksWithoutEndKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		d := decision.New(decision.Config{Authenticator: w, Access: &bounded{world: w, takes: 50 * time.Millisecond}, Namespaces: w})
+		can := d.Capabilities(w.ops)
+		ctx, stop := context.WithCancel(t.Context())
+		var flood sync.WaitGroup
+		for range 64 {
+			flood.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = can.Of(ctx, decision.Standing{Caller: w.callers["tower-token"]}, "gate-api")
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		start := time.Now()
+		_, err := can.Of(ctx, decision.Standing{Caller: w.callers["reader-token"]}, "gate-api")
+		if took := time.Since(start); err != nil || took > time.Second {
+			t.Errorf("answered after %s: %v", took, err)
+		}
+		stop()
+		flood.Wait()
+	})
+}
+
 // bounded counts the reviews under way.
 type bounded struct {
 	*world
+	takes     time.Duration
 	now, most int
 }
 
 func (b *bounded) Allowed(ctx context.Context, c *authn.Caller, r review.Right, p authn.Purpose) (bool, error) {
 	b.count(1)
 	defer b.count(-1)
-	<-time.After(time.Millisecond)
+	<-time.After(b.takes)
 	return b.world.Allowed(ctx, c, r, p)
 }
 

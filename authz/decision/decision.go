@@ -54,7 +54,7 @@ type Decider struct {
 	access     Access
 	namespaces Namespaces
 	delegates  map[string]bool
-	batch      chan struct{} // a place for each review of a batch under way
+	batch      *lane
 	denied     DenyList
 }
 
@@ -62,7 +62,7 @@ type Decider struct {
 func New(c Config) *Decider {
 	d := &Decider{
 		authn: c.Authenticator, access: c.Access, namespaces: c.Namespaces, delegates: map[string]bool{},
-		batch: make(chan struct{}, batchReviews), denied: c.DenyList,
+		batch: newLane(), denied: c.DenyList,
 	}
 	for _, name := range c.Delegates {
 		d.delegates[name] = true
