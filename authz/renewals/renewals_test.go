@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,7 @@ type world struct {
 	allowed bool
 	uid     string
 	denied  error
+	mu      sync.Mutex // of epoch and changed
 	epoch   string
 	changed chan struct{}
 }
@@ -75,7 +77,11 @@ func newWorld(t *testing.T) *world {
 	w.server = renewals.New(renewals.Config{
 		Operations: w.ops, Signer: signer, Tickets: w.tickets, Metrics: prometheus.NewRegistry(),
 		Decider: decision.New(decision.Config{Authenticator: w, Access: w, Namespaces: w, Delegates: []string{"tower"}, DenyList: w}),
-		Epoch:   func() (string, <-chan struct{}) { return w.epoch, w.changed },
+		Epoch: func() (string, <-chan struct{}) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.epoch, w.changed
+		},
 	})
 	return w
 }
@@ -330,13 +336,17 @@ func TestAnEpochIsAnsweredWhenItChanges(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(5 * time.Second)
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.epoch = "2"
 			close(w.changed)
 		}()
 		if e, took := ask("1"); e != "2" || took != 5*time.Second {
 			t.Errorf("who waits gets %q after %s", e, took)
 		}
+		w.mu.Lock()
 		w.changed = make(chan struct{})
+		w.mu.Unlock()
 		go func() {
 			time.Sleep(5 * time.Second)
 			end()
