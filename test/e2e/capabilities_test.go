@@ -1,15 +1,18 @@
 package e2e_test
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/fleet"
 	"hangar.io/glidepath/internal/standin/faultproxy"
 )
 
@@ -56,6 +59,9 @@ func TestCapabilitiesAreWhatTheCallsThenGet(t *testing.T) {
 		"a delegate for nobody":   {as("delegate")},
 		"a delegate for a person": {as("delegate"), onBehalfOf("user:default/ana")},
 		"by the proxy's header":   {header("X-Glidepath-Authorization", "Bearer "+tokens["operator"])},
+		"a person who reads":      {bearer(idToken(t, fleet.PersonReader, nil))},
+		"a person who writes":     {bearer(idToken(t, fleet.PersonOperator, nil))},
+		"a person without rights": {bearer(idToken(t, fleet.PersonNew, nil))},
 	} {
 		for _, app := range []string{"gate-api", "postgres", "both", "made-upp"} {
 			t.Run(name+" about "+app, func(t *testing.T) { comparesWithCalls(t, app, who) })
@@ -75,17 +81,11 @@ func comparesWithCalls(t *testing.T, app string, who []change) {
 		if one.Op != op.ID || one.Tier != string(op.Tier) {
 			t.Fatalf("operation %d is %+v", i, one)
 		}
-		if staysOpen(op) {
-			continue // a call of it is not over when it is answered
-		}
 		path := strings.Replace(calls[op.ID], "/apps/gate-api/", "/apps/"+app+"/", 1)
 		if op.Scope == api.ScopeFleet {
 			path += "?app=" + app
 		}
-		_, a, err := try(t.Context(), op.Method, gw.URL+path, who...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := begun(t, op.Method, gw.URL+path, who...)
 		if one.Allowed {
 			mayAny = mayAny || op.Scope != api.ScopeSelf
 			// A call that is allowed may be about a run that is not there.
@@ -104,9 +104,64 @@ func comparesWithCalls(t *testing.T, app string, who []change) {
 	}
 }
 
+// begun gives how a call is answered, with the body of a refusal alone: a stream
+// that is allowed goes on for as long as its caller reads.
+func begun(t *testing.T, method, target string, who ...change) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, target, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range who {
+		c(req)
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	a := answer{status: res.StatusCode, header: res.Header}
+	if a.status >= http.StatusBadRequest {
+		if a.body, err = io.ReadAll(io.LimitReader(res.Body, 1<<20)); err != nil {
+			t.Fatalf("%s %s: %v", method, target, err)
+		}
+	}
+	return a
+}
+
 // staysOpen says whether a call that is allowed is answered for as long as its
-// caller stays. A stand-in ends what it answers.
-func staysOpen(op api.Operation) bool { return op.Stream && !op.Planned }
+// caller stays. A stand-in ends what it answers, and so does a log that is not
+// followed.
+func staysOpen(op api.Operation) bool { return op.Stream && !op.Planned && op.ID != "getLiveLogs" }
+
+// Who is not let in is told so by whoami as by every call, whatever the app.
+func TestWhoIsNotLetInHasNoCapabilities(t *testing.T) {
+	reader, _ := fleet.LookupCaller("reader")
+	otherAudience, err := fleet.Token(t.Context(), gw.APIServer.Admin, reader, time.Hour, "clearance")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		token  string
+		status int
+		rule   string
+	}{
+		"a token for another audience":        {otherAudience, 401, "GP-AUTH-002"},
+		"a person's token for another client": {idToken(t, fleet.PersonReader, map[string]any{"aud": "clearance"}), 401, "GP-AUTH-002"},
+		"a person who may not sign in":        {idToken(t, fleet.PersonStranger, nil), 403, "GP-AUTH-005"},
+	} {
+		t.Run(name, func(t *testing.T) { notLetIn(t, tc.status, tc.rule, bearer(tc.token)) })
+	}
+}
+
+// notLetIn compares whoami about an app with every call.
+func notLetIn(t *testing.T, status int, rule string, who ...change) {
+	t.Helper()
+	refused(t, get(t, "/v1/whoami?app=gate-api", who...), status, rule)
+	for _, op := range api.Operations() {
+		refused(t, call(t, op.Method, gw.URL+calls[op.ID], who...), status, rule)
+	}
+}
 
 func TestCapabilitiesTellNobodyWhichAppsExist(t *testing.T) {
 	for _, caller := range []string{"stranger", "app-reader"} {
