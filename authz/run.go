@@ -105,7 +105,8 @@ func Run(ctx context.Context, c Config) error {
 		lifecycle.Loop(judge.people.Run),
 		judge.denied.Run,
 		renewStreams(l.internal, renewals.Config{
-			Operations: operations, Decider: judge.decider, Signer: keys.signer, Tickets: keys.tickets, Epoch: judge.denied.Epoch, Metrics: reg,
+			Operations: operations, Decider: judge.decider, Denied: judge.denied, Signer: keys.signer, Tickets: keys.tickets,
+			Epoch: judge.denied.Epoch, Metrics: reg,
 		}),
 		checks.Serve(l.checks, index.Synced()),
 		lifecycle.Serve(l.self, self.NewHandler(keys.verifier, api.Operations(), judge.decider.Capabilities(operations), tracing)),

@@ -35,8 +35,8 @@ type Authenticator interface {
 // names. The name is unverified: a token can choose who judges it, so each
 // authenticator must verify everything by itself and must refuse a token of
 // another issuer. A token that names several, or is otherwise broken, belongs to
-// the first known one that it names: no token that anybody could read as a
-// person's is shown to the cluster.
+// the first known one that it names exactly. A name in any other spelling is
+// unknown, and Default judges the token: it must refuse people's names itself.
 type ByIssuer struct {
 	// Issuers are the authenticators of the issuers that are known here.
 	Issuers map[string]Authenticator

@@ -93,22 +93,23 @@ func newCaller(f Facts, kind Kind) *Caller {
 	return c
 }
 
-// everyone is the group of all who were authenticated.
-const everyone = "system:authenticated"
+// Everyone is the group of all who were authenticated, by the API server or as a
+// person.
+const Everyone = "system:authenticated"
 
 // ImpliedGroups gives all the groups of a caller whose name implies them: a
 // ServiceAccount's, which the cluster puts it into, and a person's. ok is false
 // for all others.
 func ImpliedGroups(username string) (groups []string, ok bool) {
 	if login, ok := strings.CutPrefix(username, PersonPrefix); ok && login != "" {
-		return []string{everyone}, true
+		return []string{Everyone}, true
 	}
 	rest, ok := strings.CutPrefix(username, serviceAccountPrefix)
 	namespace, name, both := strings.Cut(rest, ":")
 	if !ok || !both || namespace == "" || name == "" || strings.Contains(name, ":") {
 		return nil, false
 	}
-	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, everyone}, true
+	return []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, Everyone}, true
 }
 
 // Subject stands for everything of the caller that an access review is asked

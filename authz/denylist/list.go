@@ -90,9 +90,10 @@ func find(in map[string]Entry, name string, now time.Time) (Entry, bool) {
 }
 
 // fold gives the form in which people are compared: logins differ in case from
-// one provider to the next, and one spelling must not get by another.
+// one provider to the next, and one spelling must not get by another. The case
+// of the prefix does not count either.
 func fold(login string) string {
-	return strings.ToLower(strings.TrimPrefix(login, authn.PersonPrefix))
+	return strings.TrimPrefix(strings.ToLower(login), authn.PersonPrefix)
 }
 
 // epochOf stands for a file's content.

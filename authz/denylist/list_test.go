@@ -21,6 +21,7 @@ people:
     reason: laptop stolen
   - user:default/bob
   - people:carl
+  - People:dora
 groups:
   - name: system:serviceaccounts:bad
     until: 2027-01-01T00:00:00Z
@@ -50,24 +51,28 @@ func TestWhoIsDenied(t *testing.T) {
 		at             string
 		by             string // the entry's name, empty when nobody is denied
 	}{
-		"a user by name":                            {ci, "", nil, "2026-06-01", ci},
-		"a user of another name":                    {ci + "2", "", nil, "2026-06-01", ""},
-		"a user of the name in another case":        {strings.ToUpper(ci), "", nil, "2026-06-01", ""},
-		"a user whose entry has ended":              {"people:old", "", nil, "2026-01-01", ""},
-		"the same user just before":                 {"people:old", "", nil, "2025-12-31", "people:old"},
-		"a person who signs in":                     {"people:ana", "", nil, "2026-06-01", "Ana"},
-		"a person listed with the prefix":           {"people:carl", "", nil, "2026-06-01", "people:carl"},
-		"a person whom a delegate names":            {"tower", "ana", nil, "2026-06-01", "Ana"},
-		"the same in another case":                  {"tower", "ANA", nil, "2026-06-01", "Ana"},
-		"a delegate's own form of a person":         {"tower", "user:default/bob", nil, "2026-06-01", "user:default/bob"},
-		"a user who is called as a person is":       {"ana", "", nil, "2026-06-01", ""},
-		"a delegate for somebody else":              {"tower", "bobby", nil, "2026-06-01", ""},
-		"a member of a group":                       {"x", "", []string{"system:authenticated", "system:serviceaccounts:bad"}, "2026-06-01", "system:serviceaccounts:bad"},
-		"a member of it once the entry has ended":   {"x", "", []string{"system:serviceaccounts:bad"}, "2027-01-01", ""},
-		"a member of another group":                 {"x", "", []string{"system:serviceaccounts:badly"}, "2026-06-01", ""},
-		"a user with the name of a group":           {"system:serviceaccounts:bad", "", nil, "2026-06-01", ""},
-		"a denied delegate, for anyone":             {ci, "zoe", nil, "2026-06-01", ci},
-		"a delegate of a denied group, for anybody": {"tower", "zoe", []string{"system:serviceaccounts:bad"}, "2026-06-01", "system:serviceaccounts:bad"},
+		"a user by name":                             {ci, "", nil, "2026-06-01", ci},
+		"a user of another name":                     {ci + "2", "", nil, "2026-06-01", ""},
+		"a user of the name in another case":         {strings.ToUpper(ci), "", nil, "2026-06-01", ""},
+		"a user whose entry has ended":               {"people:old", "", nil, "2026-01-01", ""},
+		"the same user just before":                  {"people:old", "", nil, "2025-12-31", "people:old"},
+		"a person who signs in":                      {"people:ana", "", nil, "2026-06-01", "Ana"},
+		"a person listed with the prefix":            {"people:carl", "", nil, "2026-06-01", "people:carl"},
+		"a person whom a delegate names":             {"tower", "ana", nil, "2026-06-01", "Ana"},
+		"the same in another case":                   {"tower", "ANA", nil, "2026-06-01", "Ana"},
+		"the same with the prefix":                   {"tower", "people:ana", nil, "2026-06-01", "Ana"},
+		"the same with the prefix in another case":   {"tower", "People:ana", nil, "2026-06-01", "Ana"},
+		"one listed with the prefix in another case": {"people:dora", "", nil, "2026-06-01", "People:dora"},
+		"another form of a person on the list":       {"tower", "user:default/ana", nil, "2026-06-01", ""},
+		"a delegate's own form of a person":          {"tower", "user:default/bob", nil, "2026-06-01", "user:default/bob"},
+		"a user who is called as a person is":        {"ana", "", nil, "2026-06-01", ""},
+		"a delegate for somebody else":               {"tower", "bobby", nil, "2026-06-01", ""},
+		"a member of a group":                        {"x", "", []string{"system:authenticated", "system:serviceaccounts:bad"}, "2026-06-01", "system:serviceaccounts:bad"},
+		"a member of it once the entry has ended":    {"x", "", []string{"system:serviceaccounts:bad"}, "2027-01-01", ""},
+		"a member of another group":                  {"x", "", []string{"system:serviceaccounts:badly"}, "2026-06-01", ""},
+		"a user with the name of a group":            {"system:serviceaccounts:bad", "", nil, "2026-06-01", ""},
+		"a denied delegate, for anyone":              {ci, "zoe", nil, "2026-06-01", ci},
+		"a delegate of a denied group, for anybody":  {"tower", "zoe", []string{"system:serviceaccounts:bad"}, "2026-06-01", "system:serviceaccounts:bad"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at, err := time.Parse(time.DateOnly, tc.at)

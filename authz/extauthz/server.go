@@ -2,6 +2,12 @@
 // CheckRequest, has it decided, and turns the decision into what Envoy does. It
 // owns the identity that an allowed call carries to its backend.
 //
+// Its answers name no header to remove. That the caller's credentials end at the
+// edge is the work of the route configuration that package translate makes;
+// whoever puts another Envoy before authz must have it remove them: Authorization,
+// Proxy-Authorization, Cookie, X-Glidepath-Authorization and
+// X-Glidepath-On-Behalf-Of.
+//
 // Whatever goes wrong here refuses the call.
 package extauthz
 

@@ -126,7 +126,7 @@ func (a *Authenticator) verify(ctx context.Context, t token.Token, p authn.Purpo
 		UID: c.Subject,
 		// As the API server does for whoever it authenticates. The token's own
 		// groups are not the cluster's.
-		Groups:    []string{"system:authenticated"},
+		Groups:    []string{authn.Everyone},
 		Audiences: []string{a.rules.audience},
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/decision"
 	"hangar.io/glidepath/authz/extauthz"
 	"hangar.io/glidepath/authz/operation"
@@ -26,6 +27,8 @@ type Config struct {
 	Operations *operation.Table
 	// Decider is that of calls.
 	Decider extauthz.Decider
+	// Denied is the deny-list that Decider asks too.
+	Denied  decision.DenyList
 	Signer  extauthz.Signer
 	Tickets *ticket.Sealer
 	// Epoch gives what is denied by list, and a channel that is closed when
@@ -115,6 +118,12 @@ func (s *Server) renew(ctx context.Context, text string) renewal.Answer {
 	if !ok {
 		return s.unanswered(problem.EdgeNotFound)
 	}
+	if err := s.denied(t); err != nil {
+		rule := problem.From(err).Rule.ID
+		s.answers.WithLabelValues(string(renewal.Revoked)).Inc()
+		record(ctx, appOf(op, t), t, renewal.Revoked, rule, now)
+		return renewal.Answer{Reason: renewal.Revoked, Rule: rule}
+	}
 	tok, err := token.FromHeaders(t)
 	if err != nil {
 		return s.unanswered(problem.AuthBadToken)
@@ -124,13 +133,30 @@ func (s *Server) renew(ctx context.Context, text string) renewal.Answer {
 	switch {
 	case end != "":
 		s.answers.WithLabelValues(string(end)).Inc()
-		record(ctx, &d, t, end, rule, now)
+		record(ctx, d.App, t, end, rule, now)
 		return renewal.Answer{Reason: end, Rule: rule}
 	case rule != "":
 		s.answers.WithLabelValues(resultUnanswered).Inc()
 		return renewal.Answer{Rule: rule}
 	}
 	return s.grant(ctx, &d, t, tok, now)
+}
+
+// denied asks the deny-list by what authz sealed itself, so that the list reaches
+// open streams while nobody can tell whose their tokens are. Groups that the
+// user name does not imply are left to the decision.
+func (s *Server) denied(t ticket.Ticket) error {
+	groups, _ := authn.ImpliedGroups(t.Username)
+	return s.cfg.Denied.Check(authn.Restore(authn.Facts{Username: t.Username, Groups: groups}, ""), t.OnBehalfOf)
+}
+
+// appOf gives the app of a stream's call for the log.
+func appOf(op *operation.Operation, t ticket.Ticket) string {
+	target, err := op.Parse(op.Method, t.Target)
+	if err != nil {
+		return ""
+	}
+	return target.App
 }
 
 func (s *Server) grant(ctx context.Context, d *decision.Decision, t ticket.Ticket, tok token.Token, now time.Time) renewal.Answer {
@@ -180,11 +206,11 @@ func judge(d *decision.Decision, t ticket.Ticket, tok token.Token, now time.Time
 // record writes the audit line of a stream that authz ends. The edge's own line
 // of the call is written when the stream is closed, and knows no rule; both
 // have the same requestId.
-func record(ctx context.Context, d *decision.Decision, t ticket.Ticket, end renewal.Reason, rule string, now time.Time) {
+func record(ctx context.Context, app string, t ticket.Ticket, end renewal.Reason, rule string, now time.Time) {
 	log := slog.With("op", t.Op, "caller", t.Username, "reason", string(end), "ms", now.Sub(t.Opened).Milliseconds())
 	// A field without a value is left out. All are in the logger and not in the
 	// record: records with a rule are thinned out, and this is an audit line.
-	for _, f := range [][2]string{{"app", d.App}, {"onBehalfOf", t.OnBehalfOf}, {"rule", rule}, {"requestId", t.RequestID}} {
+	for _, f := range [][2]string{{"app", app}, {"onBehalfOf", t.OnBehalfOf}, {"rule", rule}, {"requestId", t.RequestID}} {
 		if f[1] != "" {
 			log = log.With(f[0], f[1])
 		}

@@ -23,6 +23,7 @@ import (
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/authz/denylist"
 	"hangar.io/glidepath/authz/namespaces"
 	"hangar.io/glidepath/authz/operation"
 	"hangar.io/glidepath/authz/renewals"
@@ -51,7 +52,8 @@ type world struct {
 	allowed bool
 	uid     string
 	denied  error
-	mu      sync.Mutex // of epoch and changed
+	list    *denylist.List // of who is denied besides; may be nil
+	mu      sync.Mutex     // of epoch and changed
 	epoch   string
 	changed chan struct{}
 }
@@ -77,6 +79,7 @@ func newWorld(t *testing.T) *world {
 	w.server = renewals.New(renewals.Config{
 		Operations: w.ops, Signer: signer, Tickets: w.tickets, Metrics: prometheus.NewRegistry(),
 		Decider: decision.New(decision.Config{Authenticator: w, Access: w, Namespaces: w, Delegates: []string{"tower"}, DenyList: w}),
+		Denied:  w,
 		Epoch: func() (string, <-chan struct{}) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -104,7 +107,14 @@ func (w *world) Resolve(app string) (namespaces.Resolution, error) {
 	return namespaces.Resolution{Namespace: namespaces.Namespace{Name: "app-" + app + "-cicd", UID: w.uid}}, nil
 }
 
-func (w *world) Check(*authn.Caller, string) error { return w.denied }
+func (w *world) Check(c *authn.Caller, person string) error {
+	if w.list != nil {
+		if _, denied := w.list.Denies(c, person, time.Now()); denied {
+			return problem.New(problem.AuthDenied, "")
+		}
+	}
+	return w.denied
+}
 
 // began is when these tests say that their streams were opened.
 var began = time.Now().Truncate(time.Second)
@@ -128,17 +138,19 @@ func (h headers) Get(name string) (string, int) {
 // ticket gives that of a delegate's stream.
 func (w *world) ticket(life time.Duration, opened time.Time) string {
 	w.t.Helper()
+	return w.ticketOf("tower", "ana", life, opened)
+}
+
+func (w *world) ticketOf(user, person string, life time.Duration, opened time.Time) string {
+	w.t.Helper()
 	op, _ := w.ops.Lookup("streamLiveRuns")
-	c, err := authn.NewClusterCaller(authn.Facts{Username: "tower"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := authn.Restore(authn.Facts{Username: user}, authn.User)
 	h := headers{"authorization": "Bearer " + secret(life), "x-request-id": "r-1"}
 	tok, err := token.FromHeaders(h)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	d := &decision.Decision{Operation: op, Caller: c, OnBehalfOf: "ana", App: "shop", Namespace: namespaces.Namespace{Name: "app-shop-cicd", UID: "uid-1"}}
+	d := &decision.Decision{Operation: op, Caller: c, OnBehalfOf: person, App: "shop", Namespace: namespaces.Namespace{Name: "app-shop-cicd", UID: "uid-1"}}
 	text, err := w.tickets.Seal(ticket.New(d, decision.Request{Operation: op, Target: "/v1/apps/shop/live/stream?x=1", Headers: h}, tok, opened))
 	if err != nil {
 		w.t.Fatal(err)
@@ -235,6 +247,41 @@ func (w *world) checkGrant(a renewal.Answer, before string) {
 	next, err := w.tickets.Open(a.Ticket)
 	if err != nil || !next.Opened.Equal(old.Opened) || next.RequestID != "r-1" || a.Ticket == before {
 		w.t.Errorf("the next ticket: %v", err)
+	}
+}
+
+func TestWhoIsDeniedByListLosesStreamsWhileTheAPIServerIsAway(t *testing.T) {
+	const ci = "system:serviceaccount:shop:ci"
+	for name, tc := range map[string]struct {
+		list, user, person string
+		denied             bool
+	}{
+		"the user":                        {"users: [" + ci + "]", ci, "", true},
+		"a ServiceAccount by its group":   {"groups: [\"system:serviceaccounts:shop\"]", ci, "", true},
+		"a person who signed in":          {"people: [Ana]", "people:ana", "", true},
+		"the person a delegate names":     {"people: [Ana]", "tower", "ana", true},
+		"the delegate":                    {"users: [tower]", "tower", "ana", true},
+		"another user":                    {"users: [" + ci + "]", ci + "2", "", false},
+		"another person":                  {"people: [ana]", "tower", "bob", false},
+		"a group that no name tells of":   {"groups: [staff]", "tower", "ana", false},
+		"a ServiceAccount of another app": {"groups: [\"system:serviceaccounts:shop\"]", "system:serviceaccount:shops:ci", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.token = problem.New(problem.SourceFailed, "")
+			list, err := denylist.Parse("deny.yaml", []byte("version: \"1\"\n"+tc.list+"\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.list = list
+			want := renewal.Answer{Rule: "GP-API-502"}
+			if tc.denied {
+				want = renewal.Answer{Reason: renewal.Revoked, Rule: "GP-AUTH-006"}
+			}
+			if got := w.renew(w.ticketOf(tc.user, tc.person, time.Hour, time.Now()))[0]; got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
 	}
 }
 

@@ -23,17 +23,14 @@ func ReadGroups(raw []byte) (Groups, error) {
 	return g, nil
 }
 
-// everyone is the group of all whom the API server authenticated.
-const everyone = "system:authenticated"
-
 // caller gives the caller that a line names, or why it is not known well enough.
 func (g Groups) caller(username string) (*authn.Caller, string) {
 	groups, given := g[username]
 	implied, known := authn.ImpliedGroups(username)
 	login, person := strings.CutPrefix(username, authn.PersonPrefix)
 	switch {
-	case given && !slices.Contains(groups, everyone):
-		groups = append(slices.Clone(groups), everyone)
+	case given && !slices.Contains(groups, authn.Everyone):
+		groups = append(slices.Clone(groups), authn.Everyone)
 	case given:
 	case known:
 		groups = implied

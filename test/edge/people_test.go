@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"hangar.io/glidepath/internal/devenv/pki"
+	"hangar.io/glidepath/internal/renewal"
 	"hangar.io/glidepath/xds"
 )
 
@@ -72,7 +73,8 @@ func TestThePeoplesRouteServesTheAPIUnderItsHostsAlone(t *testing.T) {
 		"the metrics":                        {"/metrics", people, ""},
 		"the admin interface's page":         {"/config_dump", people, ""},
 		"the admin interface's statistics":   {"/stats/prometheus", people, ""},
-		"the internal renewal":               {"/internal/renew", people, ""},
+		"the internal renewals":              {renewal.RenewPath, people, ""},
+		"the internal epoch":                 {renewal.EpochPath, people, ""},
 		"the internal events":                {"/internal/events/tap", people, ""},
 		"internal below the API":             {"/v1/internal/events", people, ""},
 		"internal by way of the API":         {"/v1/../internal/events", people, ""},
@@ -96,6 +98,26 @@ func TestThePeoplesRouteServesTheAPIUnderItsHostsAlone(t *testing.T) {
 			}
 			got.want(t, line{"op": tt.op, "tier": "T0", "decision": "allow", "rule": nil, "status": 200.0})
 		})
+	}
+}
+
+// Tickets are for authz's internal listener alone, on neither way in.
+func TestNobodyRenewsStreamsByWayOfTheEdge(t *testing.T) {
+	t.Parallel()
+	e, addr := startPeople(t, setup{planned: true})
+	for way, at := range map[string]struct {
+		edge *edge
+		host string
+	}{"the edge": {e, e.addr}, "the route for people": {e.by(addr), people}} {
+		for _, path := range []string{renewal.RenewPath, renewal.EpochPath} {
+			for _, method := range []string{http.MethodGet, http.MethodPost} {
+				t.Run(strings.Join([]string{way, method, path}, " "), func(t *testing.T) {
+					t.Parallel()
+					resp := at.edge.send(t, plainRequest(method, path, at.host, "Content-Length: 0\r\n"))
+					at.edge.lineOf(t, resp).want(t, line{"op": "_unmatched", "decision": "deny", "rule": "GP-EDGE-404", "status": 404.0})
+				})
+			}
+		}
 	}
 }
 
