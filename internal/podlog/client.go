@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,8 +84,7 @@ func answered(err error, code int) bool {
 	return ok && e.code == code
 }
 
-// get reads one object. Each segment of its path is a checked name: it is taken
-// as it is, a slash and .. in it too.
+// get reads one object. Each element of path is one segment of its path.
 func (c *Client) get(ctx context.Context, into any, path ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.times.Answer)
 	defer cancel()
@@ -105,6 +106,10 @@ func (c *Client) get(ctx context.Context, into any, path ...string) error {
 // open begins an answer that is a 200, by a path as that of get. The caller
 // closes it, and bounds it by ctx.
 func (c *Client) open(ctx context.Context, query url.Values, path ...string) (io.ReadCloser, error) {
+	// JoinPath reads slashes and dots: a name that has them would lead to another object, with rights that the caller lacks.
+	if i := slices.IndexFunc(path, misleads); i >= 0 {
+		return nil, fmt.Errorf("building the request: %.80q is no segment of a path", path[i])
+	}
 	u := c.base.JoinPath(path...)
 	u.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
@@ -124,6 +129,11 @@ func (c *Client) open(ctx context.Context, query url.Values, path ...string) (io
 	}
 	defer func() { _ = resp.Body.Close() }()
 	return nil, fault(resp)
+}
+
+// misleads says whether a name, as a segment of a path, would be another path.
+func misleads(segment string) bool {
+	return segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "/%\\")
 }
 
 // fault reads what an answer that is an error says.

@@ -81,6 +81,8 @@ func (c *Client) getPod(ctx context.Context, namespace, name string) (*corev1.Po
 		return nil, fmt.Errorf("pod %s: %w", name, ErrGone)
 	case err != nil:
 		return nil, fmt.Errorf("reading pod %s: %w", name, err)
+	case pod.Name != name || pod.Namespace != namespace:
+		return nil, fmt.Errorf("reading pod %s of %s: the answer is about another object", name, namespace)
 	}
 	return pod, nil
 }

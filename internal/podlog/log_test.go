@@ -60,7 +60,7 @@ func status(w http.ResponseWriter, code int, message string) {
 
 const (
 	aTask    = `{"metadata":{"name":"task","uid":"u1"},"status":{"podName":"pod"}}`
-	owned    = `"metadata":{"name":"pod","uid":"p1","ownerReferences":[{"kind":"TaskRun","uid":"u1"}]}`
+	owned    = `"metadata":{"name":"pod","namespace":"ns","uid":"p1","ownerReferences":[{"kind":"TaskRun","uid":"u1"}]}`
 	spec     = `"spec":{"containers":[{"name":"step-a"},{"name":"sidecar-b"}],"initContainers":[{"name":"prepare"}]}`
 	runs     = `{"name":"step-a","containerID":"containerd://1","state":{"running":{}}}`
 	ended    = `{"name":"step-a","containerID":"containerd://1","state":{"terminated":{"containerID":"containerd://1"}}}`
@@ -146,7 +146,7 @@ func TestAContainerIsFoundByItsTaskRunAlone(t *testing.T) {
 		"a pod that is gone":              {aTask, "", "step-a", ErrGone, ""},
 		"a pod of another TaskRun":        {aTask, strings.Replace(podWith(runs), `"u1"`, `"u2"`, 1), "step-a", ErrGone, ""},
 		"a pod of something else":         {aTask, strings.Replace(podWith(runs), `"TaskRun"`, `"Job"`, 1), "step-a", ErrGone, ""},
-		"a pod of nobody, with the label": {aTask, `{"metadata":{"name":"pod","labels":{"tekton.dev/taskRun":"task"}},` + spec + `,"status":{"containerStatuses":[` + runs + `]}}`, "step-a", ErrGone, ""},
+		"a pod of nobody, with the label": {aTask, `{"metadata":{"name":"pod","namespace":"ns","labels":{"tekton.dev/taskRun":"task"}},` + spec + `,"status":{"containerStatuses":[` + runs + `]}}`, "step-a", ErrGone, ""},
 		"a TaskRun without a UID":         {`{"status":{"podName":"pod"}}`, strings.Replace(podWith(runs), `"u1"`, `""`, 1), "step-a", ErrGone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,6 +177,36 @@ func TestAPodThatNoPodCanBeNamedIsNotAskedFor(t *testing.T) {
 				t.Errorf("the API server was asked for the pod %d times, for something else %d times", pods, strays)
 			}
 		})
+	}
+}
+
+// A printed object of a caller's own is what a misled path would bring.
+func TestAnAnswerAboutAnotherPodIsNone(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"another name":      {`"name":"pod"`, `"name":"../../other/pods/x"`},
+		"another namespace": {`"namespace":"ns"`, `"namespace":"other"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, c := newAPI(t)
+			a.pod.Store(strings.Replace(podWith(runs), change[0], change[1], 1))
+			if of, err := c.Find(t.Context(), "ns", "task", "step-a"); err == nil {
+				t.Errorf("got %+v", of)
+			}
+		})
+	}
+}
+
+func TestNoNameMakesAnotherPath(t *testing.T) {
+	a, c := newAPI(t)
+	for _, name := range []string{"", ".", "..", "../pods/pod", "a/b", "%2e%2e", `a\b`} {
+		body, err := c.open(t.Context(), nil, "api", "v1", "namespaces", "ns", "pods", name)
+		if err == nil {
+			_ = body.Close()
+			t.Errorf("%q: the API server was asked", name)
+		}
+	}
+	if pods, strays := a.containers.Load(), a.strays.Load(); pods+strays > 0 {
+		t.Errorf("the API server was asked %d times", pods+strays)
 	}
 }
 

@@ -22,7 +22,7 @@ type node struct {
 
 const (
 	aTask   = `{"metadata":{"name":"task","uid":"u1"},"status":{"podName":"pod"}}`
-	podHead = `{"metadata":{"name":"pod","uid":"p1","ownerReferences":[{"kind":"TaskRun","uid":"u1"}]},"spec":{"containers":[{"name":"step-a"},{"name":"step-b"}]},"status":{"containerStatuses":[`
+	podHead = `{"metadata":{"name":"pod","namespace":"` + shopNS + `","uid":"p1","ownerReferences":[{"kind":"TaskRun","uid":"u1"}]},"spec":{"containers":[{"name":"step-a"},{"name":"step-b"}]},"status":{"containerStatuses":[`
 	running = podHead + `{"name":"step-a","containerID":"containerd://1","state":{"running":{}}},{"name":"step-b","state":{"waiting":{"reason":"PodInitializing"}}}]}}`
 	done    = podHead + `{"name":"step-a","containerID":"containerd://1","state":{"terminated":{"containerID":"containerd://1"}}}]}}`
 	aLine   = "2026-11-29T10:00:00.100000000Z one\n"
