@@ -3,6 +3,7 @@ package renewals
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 const (
 	// maxBody bounds a request: as many tickets as it may have, and their quotes.
 	maxBody = renewal.MaxBatch*(renewal.MaxTicketBytes+8) + 1<<10
+	// bodyTime bounds how long a request's body takes to come.
+	bodyTime = 2 * time.Second
 	// batchTime bounds a batch. It is less than a backend waits for it.
 	batchTime = 6 * time.Second
 )
@@ -26,24 +29,46 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) serveRenewals(w http.ResponseWriter, r *http.Request) {
-	if !take(s.batches) {
-		problem.Write(w, r, problem.New(problem.Busy, "too many renewals are under way"))
-		return
-	}
-	defer give(s.batches)
-	var req renewal.Request
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&req); err != nil {
-		// Without the cause, which may quote a ticket.
-		problem.Write(w, r, problem.New(problem.BadRequest, "not a request for renewals"))
+	req, err := s.read(w, r)
+	if err != nil {
+		problem.Write(w, r, err)
 		return
 	}
 	if len(req.Tickets) == 0 || len(req.Tickets) > renewal.MaxBatch {
 		problem.Write(w, r, problem.Newf(problem.BadRequest, "%d tickets, not 1 to %d", len(req.Tickets), renewal.MaxBatch))
 		return
 	}
+	if !s.batches.take(r.RemoteAddr) {
+		problem.Write(w, r, problem.New(problem.Busy, "too many renewals are under way"))
+		return
+	}
+	defer s.batches.give(r.RemoteAddr)
 	ctx, cancel := context.WithTimeout(r.Context(), batchTime)
 	defer cancel()
 	respond(w, renewal.Answers{Answers: s.renewAll(ctx, req.Tickets)})
+}
+
+// read reads a request before it gets a place among those that are decided: one
+// that comes slowly holds up nobody's renewals.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) (renewal.Request, error) {
+	var req renewal.Request
+	if !s.reading.take(r.RemoteAddr) {
+		return req, problem.New(problem.Busy, "too many renewals are being read")
+	}
+	defer s.reading.give(r.RemoteAddr)
+	conn := http.NewResponseController(w)
+	if err := conn.SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
+		return req, fmt.Errorf("bounding the time of a request for renewals: %w", err)
+	}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&req); err != nil {
+		// Without the cause, which may quote a ticket.
+		return req, problem.New(problem.BadRequest, "not a request for renewals")
+	}
+	// Or the server, which reads on to see whether the backend leaves, would end the batch.
+	if err := conn.SetReadDeadline(time.Time{}); err != nil {
+		return req, fmt.Errorf("bounding the time of a request for renewals: %w", err)
+	}
+	return req, nil
 }
 
 func (s *Server) serveEpoch(w http.ResponseWriter, r *http.Request) {

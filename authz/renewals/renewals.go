@@ -41,14 +41,18 @@ type Config struct {
 type Server struct {
 	cfg     Config
 	answers *prometheus.CounterVec
-	batches chan struct{} // a place for each request under way
+	reading *places       // for each request whose body is read
+	batches *places       // for each request under way
 	slots   chan struct{} // a place for each decision under way
 	held    chan struct{} // a place for each request that waits for an epoch
 	ending  chan struct{} // closed when the process ends
 }
 
 const (
-	maxBatches   = 32
+	maxReading = 64
+	maxBatches = 32
+	// share is what one peer may have of either: a replica of a backend has four requests under way at most.
+	share        = 16
 	maxDecisions = 128
 	maxHeld      = 512
 )
@@ -67,8 +71,8 @@ func New(cfg Config) *Server {
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "glidepath_authz_renewals_total", Help: "Renewals of streams, by what became of them.",
 		}, []string{"result"}),
-		batches: make(chan struct{}, maxBatches), slots: make(chan struct{}, maxDecisions),
-		held: make(chan struct{}, maxHeld), ending: make(chan struct{}),
+		reading: newPlaces(maxReading, share), batches: newPlaces(maxBatches, share),
+		slots: make(chan struct{}, maxDecisions), held: make(chan struct{}, maxHeld), ending: make(chan struct{}),
 	}
 	for _, result := range []string{
 		resultGranted, resultUnanswered, resultUnreadable, string(renewal.Expired), string(renewal.Revoked), string(renewal.Lifetime),

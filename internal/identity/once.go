@@ -64,7 +64,9 @@ var errUsed = errors.New("the identity of a write was used before")
 // use spends the identity of a write. The process's own memory is asked first:
 // whoever can take something away from a shared one cannot take that.
 func (v *Verifier) use(ctx context.Context, c *Claims) error {
-	end := c.ExpiresAt.Add(Leeway)
+	// A replica whose clock is behind takes it for a Leeway longer than one whose clock is right, and the one that remembers may be
+	// ahead by as much.
+	end := c.ExpiresAt.Add(3 * Leeway)
 	for _, once := range []Once{&v.used, v.cfg.Shared} {
 		if once == nil {
 			continue

@@ -134,6 +134,7 @@ func TestABackendTakesAnIdentityForExactlyWhatWasDecided(t *testing.T) {
 type memory struct {
 	mu   sync.Mutex
 	ids  map[string]bool
+	end  time.Time // of the last one
 	fail error
 }
 
@@ -144,7 +145,7 @@ func (m *memory) First(_ context.Context, id string, end time.Time) (bool, error
 		return false, errors.Join(m.fail, errors.New("cannot tell"))
 	}
 	first := !m.ids[id]
-	m.ids[id] = true
+	m.ids[id], m.end = true, end
 	return first, nil
 }
 
@@ -190,6 +191,21 @@ func TestTheIdentityOfAWriteIsGoodForOneCall(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAnIdentityIsRememberedForAsLongAsAnyReplicaTakesIt(t *testing.T) {
+	t.Parallel()
+	k := newKeys(t)
+	shared := &memory{ids: map[string]bool{}}
+	var expires time.Time
+	token := sign(t, k.signer(t), cancel("w1", func(c *identity.Claims) { expires = c.ExpiresAt.Time }))
+	if status, body := k.serve(t, shared).call(t, "POST", cancelTarget, "cancelPipelineRun", token); status != 200 {
+		t.Fatalf("%d %s", status, body)
+	}
+	// One replica's clock may be ahead by the leeway, and another's behind by as much.
+	if got, want := shared.end, expires.Add(3*identity.Leeway).Truncate(time.Second); got.Before(want) {
+		t.Errorf("it is forgotten at %s, and another replica takes it until %s", got, want)
+	}
 }
 
 func TestAWriteOfWhichNobodyCanTellIsRefused(t *testing.T) {
