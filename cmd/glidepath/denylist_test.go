@@ -37,7 +37,7 @@ func TestDenyListCheckEndsWithACodeForEachCase(t *testing.T) {
 		"no YAML":             {listFile(t, "users: [\n"), "not YAML", 1},
 		"a key that hides":    {listFile(t, "\"\\x1b[2K\": []\n"), "deny.yaml:2:1: ", 1},
 		"a file that is none": {filepath.Join(t.TempDir(), "none"), "no such file", 2},
-		"a folder":            {t.TempDir(), "directory", 2},
+		"a folder":            {t.TempDir(), "not a regular file", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
