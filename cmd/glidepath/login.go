@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"hangar.io/glidepath/internal/outbound"
 	"hangar.io/glidepath/internal/signin"
+	"hangar.io/glidepath/internal/terminal"
 )
 
 // tokenPlace is where the person's token is kept.
@@ -49,14 +51,8 @@ func (c *loginCommand) Run(k *kong.Kong) error {
 	defer stop()
 	token, err := signin.Login(ctx, signin.Config{
 		Issuer: c.Issuer, Client: c.Client, Transport: transport,
-		Show: func(p signin.Prompt) {
-			// Standard error, so that what is done with the output is not disturbed.
-			_, _ = fmt.Fprintf(k.Stderr, "Go to    %s\nand enter %s\n", p.Address, p.Code)
-			if p.Complete != "" {
-				_, _ = fmt.Fprintf(k.Stderr, "or open  %s\n", p.Complete)
-			}
-			_, _ = fmt.Fprintf(k.Stderr, "Waiting until %s. Ctrl-C gives up.\n", p.Expires.Local().Format(time.TimeOnly))
-		},
+		// Standard error, so that what is done with the output is not disturbed.
+		Show: func(p signin.Prompt) { showPrompt(k.Stderr, p) },
 	})
 	if errors.Is(err, context.Canceled) {
 		return errors.New("given up: nobody is signed in")
@@ -68,8 +64,17 @@ func (c *loginCommand) Run(k *kong.Kong) error {
 		return err
 	}
 	_, err = fmt.Fprintf(k.Stderr, "Signed in as %s until %s. Use it with: curl -H \"Authorization: Bearer $(glidepath token)\"\n",
-		token.Login, token.Expires.Local().Format(time.TimeOnly))
+		terminal.Line(token.Login), token.Expires.Local().Format(time.TimeOnly))
 	return err
+}
+
+// showPrompt says where to sign in. Its words are the provider's.
+func showPrompt(w io.Writer, p signin.Prompt) {
+	_, _ = fmt.Fprintf(w, "Go to    %s\nand enter %s\n", terminal.Line(p.Address), terminal.Line(p.Code))
+	if p.Complete != "" {
+		_, _ = fmt.Fprintf(w, "or open  %s\n", terminal.Line(p.Complete))
+	}
+	_, _ = fmt.Fprintf(w, "Waiting until %s. Ctrl-C gives up.\n", p.Expires.Local().Format(time.TimeOnly))
 }
 
 func (c *loginCommand) transport() (*outbound.Transport, error) {

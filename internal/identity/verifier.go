@@ -143,8 +143,12 @@ func (v *Verifier) Verify(token string) (*Claims, error) {
 		return nil, fmt.Errorf("verifying an identity: %w", err)
 	}
 	// A write's comes once. The keys may have changed meanwhile, and one be gone.
-	if len(token) <= maxKeptBytes && !claims.write() && v.current.Load() == keys {
+	if len(token) <= maxKeptBytes && !claims.write() {
 		v.verified.Add(token, claims)
+		// Asked afterwards: a reload stores its keys before it empties the memory, so one of the two sees the other.
+		if v.current.Load() != keys {
+			v.verified.Remove(token)
+		}
 	}
 	return claims, nil
 }
