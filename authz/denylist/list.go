@@ -9,6 +9,7 @@ import (
 
 	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/yamlfile"
 )
 
 // Kind is what an entry names.
@@ -42,7 +43,7 @@ func (e Entry) Refusal(onBehalfOf string) *problem.Error {
 	if e.Kind == Person && onBehalfOf != "" {
 		message = "this person is denied for now"
 	}
-	return problem.New(problem.AuthDenied, message).WithCause(fmt.Errorf("the %s %s is denied by list: %s", e.Kind, quote(e.Name), e.Reason))
+	return problem.New(problem.AuthDenied, message).WithCause(fmt.Errorf("the %s %s is denied by list: %s", e.Kind, yamlfile.Quote(e.Name), e.Reason))
 }
 
 // List is a list as a file gave it. The zero value denies nobody; it does not

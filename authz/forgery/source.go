@@ -5,7 +5,6 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync/atomic"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"hangar.io/glidepath/authz/jwks"
+	"hangar.io/glidepath/internal/kube"
 )
 
 // Where an API server tells about the tokens that it issues. The keys are read
@@ -23,38 +23,27 @@ const (
 	keysPath          = "/openid/v1/jwks"
 )
 
-// maxConfiguration bounds, in bytes, what is read of the configuration.
-const maxConfiguration = 64 << 10
-
 // cluster is the source of the keys of the cluster's own issuer. Each reading
 // finds out the issuer's name too.
 type cluster struct {
-	client        *http.Client
-	configuration string
-	keys          jwks.Source
-	issuer        atomic.Pointer[string]
+	transport           http.RoundTripper
+	configuration, keys jwks.Source
+	issuer              atomic.Pointer[string]
 }
 
 func newCluster(cfg *rest.Config) (*cluster, error) {
-	base, _, err := rest.DefaultServerUrlFor(cfg)
+	client, base, err := kube.HTTP(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("addressing the API server: %w", err)
-	}
-	transport, err := rest.TransportFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the API server: %w", err)
+		return nil, err
 	}
 	return &cluster{
-		client: &http.Client{
-			Transport:     transport,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		configuration: base.JoinPath(configurationPath).String(),
-		keys:          jwks.At(transport, base.JoinPath(keysPath).String()),
+		transport:     client.Transport,
+		configuration: jwks.At(client.Transport, base.JoinPath(configurationPath).String()),
+		keys:          jwks.At(client.Transport, base.JoinPath(keysPath).String()),
 	}, nil
 }
 
-func (c *cluster) close() { utilnet.CloseIdleConnectionsFor(c.client.Transport) }
+func (c *cluster) close() { utilnet.CloseIdleConnectionsFor(c.transport) }
 
 // name is the issuer of the cluster's tokens, empty while it is not known.
 func (c *cluster) name() string {
@@ -79,22 +68,9 @@ func (c *cluster) Fetch(ctx context.Context) ([]byte, error) {
 }
 
 func (c *cluster) readName(ctx context.Context) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.configuration, nil)
+	raw, err := c.configuration.Fetch(ctx)
 	if err != nil {
 		return "", err
-	}
-	req.Header.Set("Accept", "application/json")
-	resp, err := c.client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("it answered %s", resp.Status)
-	}
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxConfiguration))
-	if err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
 	}
 	var doc struct {
 		Issuer string `json:"issuer"`

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"hangar.io/glidepath/internal/kube"
 )
 
 // maxAnswerBytes bounds what is read of an answer. A review echoes the token
@@ -27,9 +29,7 @@ type API interface {
 	ReviewAccess(context.Context, authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
 }
 
-// Client is the API of a real API server. It speaks plain HTTP with client-go's
-// transport: client-go's own REST client would sleep and try again on 429 for
-// longer than a call may wait.
+// Client is the API of a real API server.
 type Client struct {
 	http           *http.Client
 	tokens, access string
@@ -37,20 +37,12 @@ type Client struct {
 
 // NewClient gives a client for the API server of cfg. Close it when done.
 func NewClient(cfg *rest.Config) (*Client, error) {
-	base, _, err := rest.DefaultServerUrlFor(cfg)
+	client, base, err := kube.HTTP(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("addressing the API server: %w", err)
-	}
-	transport, err := rest.TransportFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("connecting to the API server: %w", err)
+		return nil, err
 	}
 	return &Client{
-		http: &http.Client{
-			Transport: transport,
-			// A redirect would take the token elsewhere.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http:   client,
 		tokens: base.JoinPath("/apis/authentication.k8s.io/v1/tokenreviews").String(),
 		access: base.JoinPath("/apis/authorization.k8s.io/v1/subjectaccessreviews").String(),
 	}, nil

@@ -14,6 +14,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
+
+	"hangar.io/glidepath/internal/kube"
 )
 
 // pageSize is how many objects are asked for at once. The API server holds a
@@ -48,14 +50,9 @@ func NewClient(cfg *rest.Config, limits Limits) (*Client, error) {
 	if limits.Bytes <= 0 || limits.Time <= 0 || limits.Concurrent <= 0 {
 		return nil, errors.New("reading lists: a limit is missing")
 	}
-	client, err := rest.HTTPClientFor(cfg)
+	client, base, err := kube.HTTP(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("reading lists: %w", err)
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	base, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("reading lists: the API server's address: %w", err)
 	}
 	return &Client{http: client, base: base, limits: limits, turns: make(chan struct{}, limits.Concurrent)}, nil
 }

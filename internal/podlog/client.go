@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"hangar.io/glidepath/internal/kube"
 )
 
 // maxObject bounds a TaskRun or Pod: etcd takes no larger ones.
@@ -53,14 +55,9 @@ func NewClient(cfg *rest.Config, times Times) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NextProtos = []string{"http/1.1"}
 	cfg.DisableCompression = true
-	client, err := rest.HTTPClientFor(cfg)
+	client, base, err := kube.HTTP(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("reading logs: %w", err)
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	base, _, err := rest.DefaultServerUrlFor(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("reading logs: the API server's address: %w", err)
 	}
 	return &Client{http: client, base: base, times: times}, nil
 }
