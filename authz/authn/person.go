@@ -1,10 +1,14 @@
 package authn
 
-import "errors"
+import (
+	"errors"
+
+	"hangar.io/glidepath/internal/identity"
+)
 
 // PersonPrefix starts the user name of every person. Only the verification of a
 // person's own ID token gives such a name.
-const PersonPrefix = "people:"
+const PersonPrefix = identity.PersonPrefix
 
 // NewPerson makes a caller of a person whose ID token was verified. The user name
 // of the facts is made of the login, which must be usable as one.

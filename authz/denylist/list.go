@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/authz/authn"
+	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/yamlfile"
 )
@@ -66,12 +67,12 @@ func (l *List) Denies(c *authn.Caller, onBehalfOf string, now time.Time) (Entry,
 		return e, true
 	}
 	if login, ok := strings.CutPrefix(c.Username, authn.PersonPrefix); ok {
-		if e, ok := find(l.people, fold(login), now); ok {
+		if e, ok := find(l.people, identity.FoldPerson(login), now); ok {
 			return e, true
 		}
 	}
 	if onBehalfOf != "" {
-		if e, ok := find(l.people, fold(onBehalfOf), now); ok {
+		if e, ok := find(l.people, identity.FoldPerson(onBehalfOf), now); ok {
 			return e, true
 		}
 	}
@@ -88,13 +89,6 @@ func (l *List) Denies(c *authn.Caller, onBehalfOf string, now time.Time) (Entry,
 func find(in map[string]Entry, name string, now time.Time) (Entry, bool) {
 	e, ok := in[name]
 	return e, ok && (e.Until.IsZero() || now.Before(e.Until))
-}
-
-// fold gives the form in which people are compared: logins differ in case from
-// one provider to the next, and one spelling must not get by another. The case
-// of the prefix does not count either.
-func fold(login string) string {
-	return strings.TrimPrefix(strings.ToLower(login), authn.PersonPrefix)
 }
 
 // epochOf stands for a file's content.

@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"hangar.io/glidepath/internal/filewatch"
+	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/yamlfile"
 )
 
@@ -100,7 +101,7 @@ func (p *parser) entries(n *yaml.Node, kind Kind, into map[string]Entry) {
 		}
 		key := e.Name
 		if kind == Person {
-			key = fold(key)
+			key = identity.FoldPerson(key)
 		}
 		if _, twice := into[key]; twice && e.Name != "" {
 			p.Fault(at, "%s is named twice", yamlfile.Quote(e.Name))

@@ -3,15 +3,14 @@ package extauthz
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/grpc/codes"
 
-	"hangar.io/glidepath/authz/authn"
 	"hangar.io/glidepath/authz/bucket"
 	"hangar.io/glidepath/authz/decision"
+	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/ratelimit"
 )
@@ -26,7 +25,7 @@ type tooMany struct {
 // edge's configuration can give, and by who was authenticated, which only
 // authz can tell. A call that is refused for anything else never comes here.
 func (s *Server) count(d *decision.Decision, route extensions) (*tooMany, error) {
-	b := bucket.Call{Caller: d.Caller.Username, Person: personOf(d.OnBehalfOf)}
+	b := bucket.Call{Caller: d.Caller.Username, Person: identity.FoldPerson(d.OnBehalfOf)}
 	for _, l := range []struct {
 		name string
 		to   *ratelimit.Limit
@@ -58,12 +57,6 @@ func (s *Server) count(d *decision.Decision, route extensions) (*tooMany, error)
 		problem: problem.Newf(problem.EdgeTooManyRequests, "too many calls %s: the limit is %d in %s", who, over.Limit.Requests, over.Limit.Per),
 		wait:    over.Wait,
 	}, nil
-}
-
-// personOf gives one name for all spellings of a person: the case does not
-// count, nor whether a delegate says the prefix of people.
-func personOf(name string) string {
-	return strings.TrimPrefix(strings.ToLower(name), authn.PersonPrefix)
 }
 
 // limited is the answer to a call that is allowed and over a limit. Its

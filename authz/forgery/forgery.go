@@ -85,8 +85,9 @@ func (f *Filter) Run(ctx context.Context) { f.keys.Run(ctx) }
 func (f *Filter) Close() { f.issuer.close() }
 
 // Look refuses a token that names the cluster's issuer, wherever in its claims a
-// reader could find it, and was not signed by it. What cannot be told is let through. Its errors are GP-AUTH-002, and GP-API-502
-// where a review would be needed and there are too many of the kind.
+// reader could find it, and was not signed by it. What cannot be told is let
+// through. Its errors are GP-AUTH-002, and GP-API-502 where there are too many
+// that would need a review, or the signature got no turn.
 func (f *Filter) Look(ctx context.Context, t token.Token, p authn.Purpose) (review.Finding, error) {
 	// Read more leniently than the claims are: a broken token is none of the
 	// cluster's, and would take a review otherwise.

@@ -88,15 +88,12 @@ func New(c Config) *Set {
 func (s *Set) Run(ctx context.Context) {
 	for {
 		next := s.read(ctx)
-		timer := time.NewTimer(next)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-s.kick:
-		case <-timer.C:
+		case <-time.After(next):
 		}
-		timer.Stop()
 	}
 }
 

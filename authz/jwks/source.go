@@ -15,7 +15,8 @@ import (
 // any issuer.
 const maxBody = 256 << 10
 
-// Source reads the keys of an issuer. The bytes are a JWK Set.
+// Source reads what an issuer says of itself; for its keys the bytes are a JWK
+// Set.
 type Source interface {
 	Fetch(ctx context.Context) ([]byte, error)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -97,15 +98,8 @@ func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 // client got for itself and this API besides names that client as its party.
 func (r rules) addressed(c *claims) error {
 	other := errors.New("the ID token was made for another client")
-	if len(c.Audiences) == 0 || len(c.Audiences) > maxAudiences {
-		return other
-	}
-	found := false
-	for _, a := range c.Audiences {
-		found = found || a == r.audience
-	}
 	switch {
-	case !found:
+	case len(c.Audiences) > maxAudiences || !slices.Contains(c.Audiences, r.audience):
 		return other
 	case c.Party != nil && *c.Party != r.audience:
 		return other

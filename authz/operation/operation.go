@@ -35,6 +35,7 @@ type Operation struct {
 
 	segments []segment
 	app      *param // the query parameter app, where there is one
+	follows  bool   // it has the query parameter that keeps the answer open
 }
 
 // segment is one segment of a path template: a fixed text or a parameter.
@@ -101,6 +102,7 @@ func compile(op api.Operation) (*Operation, error) {
 		}
 		o.segments = append(o.segments, s)
 	}
+	o.follows = takes(op.QueryParams, followParam)
 	switch op.Scope {
 	case api.ScopeSelf:
 		// One that is about an app gives it no namespace: the token is all it takes.

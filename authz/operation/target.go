@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
-	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -77,7 +75,7 @@ func (o *Operation) Streams(target string) bool {
 	if o.Stream {
 		return true
 	}
-	if !slices.ContainsFunc(o.QueryParams, func(p api.Param) bool { return p.Name == followParam }) {
+	if !o.follows {
 		return false
 	}
 	_, query, _ := strings.Cut(target, "?")

@@ -74,11 +74,11 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (renewal.Request, 
 func (s *Server) serveEpoch(w http.ResponseWriter, r *http.Request) {
 	epoch, changed := s.cfg.Epoch()
 	if r.URL.Query().Get("after") == epoch {
-		if !take(s.held) {
+		if !s.held.take(r.RemoteAddr) {
 			problem.Write(w, r, problem.New(problem.Busy, "too many wait for the next epoch"))
 			return
 		}
-		defer give(s.held)
+		defer s.held.give(r.RemoteAddr)
 		hold := time.NewTimer(renewal.HoldTime)
 		defer hold.Stop()
 		select {
@@ -92,17 +92,6 @@ func (s *Server) serveEpoch(w http.ResponseWriter, r *http.Request) {
 	}
 	respond(w, renewal.Epoch{Epoch: epoch})
 }
-
-func take(places chan struct{}) bool {
-	select {
-	case places <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func give(places chan struct{}) { <-places }
 
 func respond(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -44,7 +44,7 @@ type Server struct {
 	reading *places       // for each request whose body is read
 	batches *places       // for each request under way
 	slots   chan struct{} // a place for each decision under way
-	held    chan struct{} // a place for each request that waits for an epoch
+	held    *places       // for each request that waits for an epoch
 	ending  chan struct{} // closed when the process ends
 }
 
@@ -72,7 +72,7 @@ func New(cfg Config) *Server {
 			Name: "glidepath_authz_renewals_total", Help: "Renewals of streams, by what became of them.",
 		}, []string{"result"}),
 		reading: newPlaces(maxReading, share), batches: newPlaces(maxBatches, share),
-		slots: make(chan struct{}, maxDecisions), held: make(chan struct{}, maxHeld), ending: make(chan struct{}),
+		slots: make(chan struct{}, maxDecisions), held: newPlaces(maxHeld, share), ending: make(chan struct{}),
 	}
 	for _, result := range []string{
 		resultGranted, resultUnanswered, resultUnreadable, string(renewal.Expired), string(renewal.Revoked), string(renewal.Lifetime),

@@ -8,8 +8,8 @@ import (
 	"encoding/json/v2"
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
+
+	"hangar.io/glidepath/internal/terminal"
 )
 
 // Line is what an audit line says of one call, as far as its decision goes.
@@ -63,7 +63,7 @@ func ParseLine(raw []byte) (Line, error) {
 			return Line{}, fmt.Errorf("has a field of more than %d bytes", maxField)
 		}
 		// What is printed must not write to the operator's terminal.
-		if strings.ContainsFunc(f, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if !terminal.Plain(f) {
 			return Line{}, errors.New("has a character that the edge does not write")
 		}
 	}

@@ -42,11 +42,7 @@ func NewWeighedCache[K comparable, V any](size, bytes int, weigh func(V) int) (*
 
 // NewCache gives a cache that holds at most size entries, at least one.
 func NewCache[K comparable, V any](size int) (*Cache[K, V], error) {
-	entries, err := simplelru.NewLRU[K, entry[V]](size, nil)
-	if err != nil {
-		return nil, fmt.Errorf("making a cache of %d entries: %w", size, err)
-	}
-	return &Cache[K, V]{entries: entries}, nil
+	return NewWeighedCache[K, V](size, 0, nil)
 }
 
 // Get gives the value of a key until its end. At its end it is gone.

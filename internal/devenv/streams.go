@@ -36,7 +36,7 @@ func (g *Gateway) RenewURLs() []string {
 	return urls
 }
 
-// renewURLs is the flag of a backend that says so.
+// renewFlag is the flag of a backend that says so.
 func (g *Gateway) renewFlag() string { return "--authz-renew-url=" + strings.Join(g.RenewURLs(), ",") }
 
 // SetDenyList puts another list in the place of the one in force.

@@ -49,8 +49,10 @@ type Watch struct {
 	query   Query
 	body    io.ReadCloser
 	decoder *jsontext.Decoder
-	// left is how many bytes the event that is being read may still have.
+	// left is how many bytes the event that is being read may still have, or the
+	// initial events together: they are as much as a list.
 	left, most int64
+	initial    bool // the initial events are under way
 }
 
 // Watch begins to watch the objects of q. The watch ends with ctx. An answer
@@ -76,7 +78,7 @@ func (c *Client) Watch(ctx context.Context, q Query, from WatchFrom) (*Watch, er
 		defer func() { _ = resp.Body.Close() }()
 		return nil, fmt.Errorf("watching %s: %w", q.Kind.Resource, q.watchRefused(resp))
 	}
-	w := &Watch{query: q, body: resp.Body, most: c.limits.Bytes}
+	w := &Watch{query: q, body: resp.Body, left: c.limits.Bytes, most: c.limits.Bytes, initial: from.InitialEvents}
 	w.decoder = jsontext.NewDecoder(&bounded{r: resp.Body, left: &w.left})
 	return w, nil
 }
@@ -87,7 +89,9 @@ func (w *Watch) Close() { _ = w.body.Close() } // what was read is judged by its
 // Next waits for the next event. A watch that ended as it should gives io.EOF;
 // one that the API server ended for a reason an apierrors.APIStatus.
 func (w *Watch) Next() (Event, error) {
-	w.left = w.most
+	if !w.initial {
+		w.left = w.most
+	}
 	var kind string
 	var raw jsontext.Value
 	err := eachMember(w.decoder, func(name string, _ int) (err error) {
@@ -132,10 +136,9 @@ func (w *Watch) event(kind watch.EventType, raw jsontext.Value) (Event, error) {
 		if err := json.Unmarshal(raw, &o); err != nil {
 			return Event{}, err
 		}
-		return Event{
-			Type: kind, Meta: Meta{ResourceVersion: o.ResourceVersion},
-			InitialEventsEnd: o.Annotations[metav1.InitialEventsAnnotationKey] == "true",
-		}, nil
+		end := o.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+		w.initial = w.initial && !end
+		return Event{Type: kind, Meta: Meta{ResourceVersion: o.ResourceVersion}, InitialEventsEnd: end}, nil
 	case watch.Error:
 		var status metav1.Status
 		if err := json.Unmarshal(raw, &status); err != nil {

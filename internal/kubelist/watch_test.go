@@ -52,6 +52,30 @@ func TestAWatchAsksForWhatIsNotKnownAndGivesEventsAsTheyAreToBeShown(t *testing.
 	}
 }
 
+func TestInitialEventsAreTogetherNoMoreThanAList(t *testing.T) {
+	many := int(limits.Bytes)/len(added) + 1
+	s := newServer(t, status(http.StatusOK, strings.Repeat(added, many)+bookmark), status(http.StatusOK, bookmark+strings.Repeat(added, many)))
+	c := s.client(t, limits)
+	read := func() error {
+		w, err := c.Watch(t.Context(), kubelist.Query{Kind: taskRuns, Namespace: "ns"}, kubelist.WatchFrom{InitialEvents: true, Timeout: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		for {
+			if _, err := w.Next(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := read(); err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("more than a list may be: %v", err)
+	}
+	if err := read(); !errors.Is(err, io.EOF) {
+		t.Errorf("as much after them: %v", err)
+	}
+}
+
 func TestAWatchThatGoesWrongIsNoEvent(t *testing.T) {
 	const expired = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`
 	for name, tc := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 // followEpoch has every stream renewed soon after authz's epoch changes, which
 // says that somebody is denied by list from now on.
 func (k *Keeper) followEpoch(ctx context.Context) {
-	known, failures := "", 0
+	known, failures, turns := "", 0, 0
 	for ctx.Err() == nil {
 		asked := time.Now()
 		epoch, err := k.client.epoch(ctx, known)
@@ -18,14 +18,17 @@ func (k *Keeper) followEpoch(ctx context.Context) {
 		case err != nil:
 			// The renewals themselves say that authz is away.
 			wait = min(firstPause<<min(failures, 10), lastPause)
-			wait = wait/2 + jitter(wait)
+			wait = wait/2 + jitter(wait/2)
 			failures++
 		case epoch != known:
 			known, failures = epoch, 0
 			k.hurry()
-			wait = settled
+			// Where several authz answer in turns whose lists differ, the epoch changes with each: then it comes to no more
+			// than the renewals that there are anyway.
+			wait = min(settled<<turns, Every)
+			turns = min(turns+1, 4)
 		default:
-			failures = 0
+			failures, turns = 0, 0
 			if time.Since(asked) < time.Second {
 				wait = time.Second // an authz that ends holds nobody
 			}

@@ -216,6 +216,24 @@ func TestAnAuthzThatComesBackIsNotStormed(t *testing.T) {
 	})
 }
 
+// Behind one address each authz has the list that has come to it.
+func TestListsThatDifferMakeNoStormOfRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		defer w.stop()
+		_, release := w.open("a", nil)
+		defer release()
+		w.set(func() { w.flips, w.sizes = true, nil })
+		time.Sleep(10 * time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		// Without such lists it would be one in 20 to 30 seconds.
+		if n := len(w.sizes); n < 20 || n > 60 {
+			t.Errorf("the stream was renewed %d times", n)
+		}
+	})
+}
+
 func TestAChangeOfTheEpochRenewsEveryStreamAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

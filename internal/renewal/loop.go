@@ -25,8 +25,9 @@ const (
 	// urgent bounds the time in which all streams are renewed once the epoch
 	// has changed.
 	urgent = 2 * time.Second
-	// settled is how soon after a change of the epoch another one counts. While
-	// a list comes to several authz, each may have its own epoch.
+	// settled is how soon after a change of the epoch another one counts; each
+	// that follows closely doubles it, up to Every. While a list comes to several
+	// authz, each may have its own epoch.
 	settled = 3 * time.Second
 )
 

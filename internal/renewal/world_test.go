@@ -32,6 +32,7 @@ type world struct {
 	mu     sync.Mutex
 	epoch  string
 	turned chan struct{} // closed when the epoch changes
+	flips  bool          // each request for the epoch finds another authz
 	away   bool
 	answer func(ticket string) renewal.Answer // nil grants everything
 	shown  []showing
@@ -123,6 +124,12 @@ func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (w *world) waitEpoch(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
+	if w.flips {
+		w.epoch = map[string]string{"a": "b"}[w.epoch]
+		if w.epoch == "" {
+			w.epoch = "a"
+		}
+	}
 	epoch, turned := w.epoch, w.turned
 	w.mu.Unlock()
 	if r.URL.Query().Get("after") == epoch {

@@ -8,12 +8,9 @@ import (
 	"strings"
 	"sync"
 
+	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
 )
-
-// peoplePrefix starts the user names of people who call by themselves. A
-// delegate may leave it out.
-const peoplePrefix = "people:"
 
 // Limits are how many streams may be open at once on this replica.
 type Limits struct {
@@ -52,8 +49,8 @@ func New(l Limits) *Quota {
 // names one, until release is called; calling it again does nothing. The error
 // is GP-API-429, and then there is nothing to release.
 func (q *Quota) Open(caller, onBehalfOf string) (release func(), err error) {
-	who := person{caller: caller, name: strings.TrimPrefix(strings.ToLower(onBehalfOf), peoplePrefix)}
-	counted := onBehalfOf != "" || strings.HasPrefix(caller, peoplePrefix)
+	who := person{caller: caller, name: identity.FoldPerson(onBehalfOf)}
+	counted := onBehalfOf != "" || strings.HasPrefix(caller, identity.PersonPrefix)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {

@@ -22,10 +22,12 @@ type logs struct {
 	source *podlog.Client
 	slots  chan struct{} // one for each log that is sent
 	// keep has a log end with the right to it.
-	keep   func(r *http.Request) (ctx context.Context, release func(), err error)
-	find   time.Duration // how long it may take to find a log and begin it
-	write  time.Duration // how long a caller may take no more of it
-	meters *logMeters
+	keep func(r *http.Request) (ctx context.Context, release func(), err error)
+	// serving ends when the replica does, and followed logs with it.
+	serving context.Context
+	find    time.Duration // how long it may take to find a log and begin it
+	write   time.Duration // how long a caller may take no more of it
+	meters  *logMeters
 }
 
 // settleTime is how long the cluster may take to say that a container has ended:
@@ -108,6 +110,10 @@ func (l *logs) answer(w http.ResponseWriter, r *http.Request, app string, name l
 	defer release()
 	ctx, cancel := context.WithCancelCause(kept)
 	defer cancel(context.Canceled)
+	if follow {
+		// It would hold the replica's end up for as long as that may take.
+		defer endWith(l.serving, cancel)()
+	}
 	log, err := l.begin(ctx, cancel, scope, name, follow)
 	if err != nil {
 		if kept.Err() != nil {

@@ -180,6 +180,27 @@ func TestAFollowedLogComesLineByLineAndEndsWithItsContainer(t *testing.T) {
 	}
 }
 
+func TestAFollowedLogEndsWithItsReplicaAndDoesNotLookWhole(t *testing.T) {
+	c := newCluster(t)
+	p := newReplica(t, c, "")
+	c.node.writes(func(q url.Values, w http.ResponseWriter, r *http.Request) {
+		if !q.Has("tailLines") {
+			_, _ = io.WriteString(w, aLine)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	})
+	client, target := p.served(t)
+	lines := bufio.NewReader(open(t.Context(), t, client, target+"?follow=true").Body)
+	if got, err := lines.ReadString('\n'); err != nil || got != aLine {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	p.server.live.drain()
+	if rest, err := io.ReadAll(lines); err == nil {
+		t.Errorf("it ends well, with %q", rest)
+	}
+}
+
 func TestACutLogNeverLooksWhole(t *testing.T) {
 	c := newCluster(t)
 	p := newReplica(t, c, "")

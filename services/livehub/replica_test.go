@@ -103,6 +103,7 @@ func newReplica(t testing.TB, c *cluster, url string, change ...func(*Config)) *
 	}
 	t.Cleanup(p.server.logs.source.Close)
 	p.server.logs.keep, p.server.live.keep = kept, kept
+	p.server.logs.serving = p.server.live.serving
 	return p
 }
 

@@ -79,6 +79,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	defer s.logs.source.Close()
 	s.logs.keep, s.live.keep = keeper.Keep, keeper.Keep
+	s.logs.serving = s.live.serving
 	api, metrics, err := listen(cfg)
 	if err != nil {
 		return err

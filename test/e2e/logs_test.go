@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +27,7 @@ func follow(ctx context.Context, t *testing.T, path string) (*http.Response, *bu
 		t.Fatal(err)
 	}
 	as("reader")(r)
-	resp, err := (&http.Client{Transport: client.Transport}).Do(r)
+	resp, err := streamClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,36 +346,38 @@ func TestALogOfAnySizeNeedsTheSameMemory(t *testing.T) {
 	x.log.Repeat(megabytes*16 - 1)
 	ok(t, get(t, strings.Replace(x.path, "step-test", "prepare", 1), as("reader"))) // warm
 	before := metric(t, gw.Livehubs[0].Metrics, "process_resident_memory_bytes")
-	var most float64
-	done := make(chan struct{})
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				most = max(most, metric(t, gw.Livehubs[0].Metrics, "process_resident_memory_bytes"))
-			}
-		}
-	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, gw.URL+x.path, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	as("reader")(r)
-	resp, err := (&http.Client{Transport: client.Transport}).Do(r)
+	resp, err := streamClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := io.Copy(io.Discard, resp.Body)
-	_ = resp.Body.Close()
-	close(done)
-	watch.Wait()
-	if err != nil || n < megabytes<<20 {
-		t.Fatalf("got %d bytes, %v", n, err)
+	defer func() { _ = resp.Body.Close() }()
+	type read struct {
+		n   int64
+		err error
+	}
+	done := make(chan read, 1)
+	go func() {
+		n, err := io.Copy(io.Discard, resp.Body)
+		done <- read{n, err}
+	}()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	var most float64
+	var got read
+	for got == (read{}) {
+		select {
+		case got = <-done:
+		case <-tick.C:
+			most = max(most, metric(t, gw.Livehubs[0].Metrics, "process_resident_memory_bytes"))
+		}
+	}
+	if got.err != nil || got.n < megabytes<<20 {
+		t.Fatalf("got %d bytes, %v", got.n, got.err)
 	}
 	if grown := (most - before) / (1 << 20); grown > 64 {
 		t.Errorf("livehub grew by %.0f MiB over a log of %d MiB", grown, megabytes)

@@ -23,9 +23,6 @@ type openStream struct {
 	err    error // nil when the log looks whole
 }
 
-// endlessly is a client that lets an answer take as long as it likes.
-var endlessly = &http.Client{Transport: &http.Transport{DisableCompression: true}}
-
 // openAt has a caller follow a log until the test ends or leave is called.
 func openAt(t *testing.T, g *devenv.Gateway, path string, changes ...change) (s *openStream, leave func()) {
 	t.Helper()
@@ -39,7 +36,7 @@ func openAt(t *testing.T, g *devenv.Gateway, path string, changes ...change) (s 
 	for _, c := range changes {
 		c(r)
 	}
-	resp, err := endlessly.Do(r)
+	resp, err := streamClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}

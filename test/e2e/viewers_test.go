@@ -47,12 +47,6 @@ func watches(t *testing.T, resource string) float64 {
 	return sum
 }
 
-// followed says how many namespaces a replica follows.
-func followed(t *testing.T, b *devenv.Backend) float64 {
-	t.Helper()
-	return scrape(t, b.Metrics)["glidepath_api_live_watches"].GetMetric()[0].GetGauge().GetValue()
-}
-
 // Two replicas serve two hundred viewers with one watch of each kind apiece. One
 // viewer more is not served; and when one replica ends, its viewers
 // go on at the other with no more than a reconnect, and miss nothing.
@@ -131,7 +125,7 @@ func TestViewersCostOneWatchAReplicaAndGoOnWhenOneEnds(t *testing.T) {
 		t.Errorf("%d of %d viewers had to move", moved, staying)
 	}
 	leave()
-	eventually(t, "the last watch ends", func() bool { return watches(t, "taskruns") == 0 && followed(t, many.Livehubs[1]) == 0 })
+	eventually(t, "the last watch ends", func() bool { return watches(t, "taskruns") == 0 && metric(t, many.Livehubs[1].Metrics, "glidepath_api_live_watches") == 0 })
 }
 
 // until looks until the annotation has a value, and comes back when the stream

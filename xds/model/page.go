@@ -3,6 +3,7 @@ package model
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Page is a page that the edge serves by itself, without asking authz: the
@@ -31,7 +32,7 @@ func (p *Page) validate() error {
 	if err := validatePath(p.Path); err != nil {
 		errs = append(errs, fmt.Errorf("page %q: %w", p.Name, err))
 	}
-	if HasVariables(p.Path) || len(p.Path) >= len(apiPrefix) && p.Path[:len(apiPrefix)] == apiPrefix {
+	if HasVariables(p.Path) || strings.HasPrefix(p.Path, apiPrefix) {
 		errs = append(errs, fmt.Errorf("page %q: %s is no place for a page", p.Name, p.Path))
 	}
 	if len(p.Body) == 0 || len(p.Body) > MaxPageBytes {

@@ -66,7 +66,7 @@ func (f *Feed) follow(ctx context.Context, kind Index) error {
 // let it.
 func pause(ctx context.Context, failures int) bool {
 	d := min(firstPause<<min(failures, 10), lastPause)
-	t := time.NewTimer(d/2 + rand.N(d)) //nolint:gosec // it spreads load and hides nothing
+	t := time.NewTimer(d/2 + rand.N(d/2)) //nolint:gosec // it spreads load and hides nothing
 	defer t.Stop()
 	select {
 	case <-ctx.Done():
@@ -115,6 +115,9 @@ func (w *watcher) watch(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// An API server that says nothing is one that is away.
+	late := time.AfterFunc(beginTime, cancel)
+	defer late.Stop()
 	one, err := w.feed.cfg.Source.Watch(ctx, w.kind, from)
 	if from.InitialEvents && !w.lists && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
 		// No failure: nobody who waits for the namespace is to hear of it.
@@ -126,10 +129,11 @@ func (w *watcher) watch(ctx context.Context) error {
 	}
 	defer one.Close()
 	if from.InitialEvents {
-		if err := w.begin(one, cancel); err != nil {
+		if err := w.begin(one); err != nil {
 			return err
 		}
 	}
+	late.Stop()
 	for {
 		e, err := one.Next()
 		if err == nil {
@@ -155,11 +159,8 @@ func (w *watcher) list(ctx context.Context) error {
 	return w.feed.replace(w.kind, entries(l), at)
 }
 
-// begin takes what there is, up to the bookmark behind it. stop ends the watch
-// if that takes too long.
-func (w *watcher) begin(one Watch, stop func()) error {
-	late := time.AfterFunc(beginTime, stop)
-	defer late.Stop()
+// begin takes what there is, up to the bookmark behind it.
+func (w *watcher) begin(one Watch) error {
 	var all []entry
 	for {
 		e, err := one.Next()
