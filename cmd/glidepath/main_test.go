@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,18 +16,24 @@ import (
 // run runs a command line as main does and gives what it wrote.
 func run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	var c cli
 	var out bytes.Buffer
-	k, err := kong.New(&c, kong.Writers(&out, &out), kong.Exit(func(int) { t.Error("it ended the process") }))
+	err := runTo(t, &out, args...)
+	return out.String(), err
+}
+
+// runTo is run that gives w what is written, as it is.
+func runTo(t *testing.T, w io.Writer, args ...string) error {
+	t.Helper()
+	var c cli
+	k, err := kong.New(&c, kong.Writers(w, w), kong.Exit(func(int) { t.Error("it ended the process") }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, err := k.Parse(args)
 	if err != nil {
-		return out.String(), err
+		return err
 	}
-	err = shown(ctx.Run())
-	return out.String(), err
+	return shown(ctx.Run())
 }
 
 func policyFile(t *testing.T, content string) string {

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"testing"
@@ -13,14 +15,16 @@ import (
 	"hangar.io/glidepath/internal/devenv"
 )
 
-// openStream is a stream that a caller has open: a log that is followed.
+// openStream is a stream that a caller has open: a log that is followed, or the
+// live stream of an app.
 type openStream struct {
 	trace  string
 	opened time.Time
-	lines  chan string   // what comes
-	ended  chan struct{} // closed at the end; then at and err are set
+	lines  chan string   // what comes of a log
+	ended  chan struct{} // closed at the end; then at, err and last are set
 	at     time.Time
-	err    error // nil when the log looks whole
+	err    error  // nil when the answer looks whole
+	last   string // the type and the data of a live stream's last event
 }
 
 // openAt has a caller follow a log until the test ends or leave is called.
@@ -54,6 +58,30 @@ func openAt(t *testing.T, g *devenv.Gateway, path string, changes ...change) (s 
 		s.at, s.err = time.Now(), scan.Err()
 	}()
 	return s, leave
+}
+
+// openLive has a caller look at the live stream of an app until the test ends.
+func openLive(t *testing.T, g *devenv.Gateway, app string, changes ...change) *openStream {
+	t.Helper()
+	s := &openStream{ended: make(chan struct{}), opened: time.Now()}
+	v := newViewer(g.URL, app, changes...).open(t)
+	s.trace = v.header.Get("X-Glidepath-Trace-Id")
+	v.next(t, "snapshot")
+	go func() {
+		defer close(s.ended)
+		for {
+			e, err := v.step()
+			if err != nil {
+				s.at = time.Now()
+				if !errors.Is(err, io.EOF) {
+					s.err = err
+				}
+				return
+			}
+			s.last = e.Type + " " + string(e.Data)
+		}
+	}()
+	return s
 }
 
 // open says whether the stream still is.

@@ -29,11 +29,13 @@ const (
 	tokenTime = 30 * time.Second
 
 	goneApp, goneNamespace = "e2e-stream", "app-e2e-stream-cicd"
+	liveApp                = "gate-api"
 )
 
 // loss is one way in which a caller loses an open stream.
 type loss struct {
-	caller, path string
+	caller, path string // the path of a log
+	live         string // or how the live stream of the app liveApp is to end
 	token        string
 	take         func() error // nil takes nothing: the token's time does
 	reason, rule string       // of authz's line; without a reason the backend ends it by itself
@@ -50,7 +52,7 @@ func TestWhoLosesTheRightToAnOpenStreamLosesTheStream(t *testing.T) {
 	log, losses := prepareLosses(t, own)
 	control, leave := openAt(t, own, log.path, as("reader"))
 	for _, l := range losses {
-		l.openStream, _ = openAt(t, own, l.path, bearer(l.token))
+		l.openIt(t, own)
 	}
 	log.write("one")
 	control.shows(t, "at first")
@@ -102,7 +104,7 @@ func TestWhoLosesTheRightToAnOpenStreamLosesTheStream(t *testing.T) {
 func prepareLosses(t *testing.T, own *devenv.Gateway) (*task, map[string]*loss) {
 	t.Helper()
 	makeNamespace(t, goneNamespace)
-	log, gone := newTask(t, "gate-api", "e2e-stream"), newTask(t, goneApp, "e2e-stream")
+	log, gone := newTask(t, liveApp, "e2e-stream"), newTask(t, goneApp, "e2e-stream")
 	eventually(t, "authz has seen the namespace", func() bool { return call(t, "GET", own.URL+gone.path, as("reader")).status == 200 })
 	secrets := gw.APIServer.Client.CoreV1().Secrets(fleet.DemoNamespace)
 	secret, err := secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-stream-"}}, metav1.CreateOptions{})
@@ -110,6 +112,7 @@ func prepareLosses(t *testing.T, own *devenv.Gateway) (*task, map[string]*loss) 
 		t.Fatal(err)
 	}
 	right, unbind := streamReader(t, "e2e-stream-right", nil)
+	viewer, unbindViewer := streamReader(t, "e2e-stream-viewer", nil)
 	denied, _ := streamReader(t, "e2e-stream-denied", nil)
 	removed, _ := streamReader(t, "e2e-stream-account", nil)
 	bound, _ := streamReader(t, "e2e-stream-bound", &authenticationv1.BoundObjectReference{Kind: "Secret", APIVersion: "v1", Name: secret.Name, UID: secret.UID})
@@ -123,6 +126,10 @@ func prepareLosses(t *testing.T, own *devenv.Gateway) (*task, map[string]*loss) 
 	at := metav1.DeleteOptions{}
 	return log, map[string]*loss{
 		"right": {caller: name("e2e-stream-right"), token: right, reason: "revoked", rule: "GP-AUTHZ-001", path: log.path, take: func() error { unbind(); return nil }},
+		"right to a live stream": {caller: name("e2e-stream-viewer"), token: viewer, reason: "revoked", rule: "GP-AUTHZ-001", live: `end {"reason":"revoked"}`, take: func() error {
+			unbindViewer()
+			return nil
+		}},
 		"account": {caller: name("e2e-stream-account"), token: removed, reason: "revoked", rule: "GP-AUTH-002", path: log.path, take: func() error {
 			return gw.APIServer.Client.CoreV1().ServiceAccounts(fleet.DemoNamespace).Delete(t.Context(), "e2e-stream-account", at)
 		}},
@@ -139,8 +146,9 @@ func prepareLosses(t *testing.T, own *devenv.Gateway) (*task, map[string]*loss) 
 			_, err := gw.APIServer.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: goneNamespace}}, metav1.CreateOptions{})
 			return err
 		}},
-		"time of a token":       {caller: username(t, "reader"), token: timed(t, now.Add(-time.Minute), until), path: log.path, since: until},
-		"time of a login token": {caller: "people:" + fleet.PersonReader, token: person, path: log.path, since: until},
+		"time of a token":                {caller: username(t, "reader"), token: timed(t, now.Add(-time.Minute), until), path: log.path, since: until},
+		"time of a login token":          {caller: "people:" + fleet.PersonReader, token: person, path: log.path, since: until},
+		"time of a viewer's login token": {caller: "people:" + fleet.PersonReader, token: person, live: `end {"reason":"expired"}`, since: until},
 	}
 }
 
@@ -174,6 +182,24 @@ func streamReader(t *testing.T, name string, bound *authenticationv1.BoundObject
 	return r.Status.Token, unbind
 }
 
+// openIt opens the stream that is to be lost.
+func (l *loss) openIt(t *testing.T, g *devenv.Gateway) {
+	t.Helper()
+	if l.live != "" {
+		l.openStream = openLive(t, g, liveApp, bearer(l.token))
+		return
+	}
+	l.openStream, _ = openAt(t, g, l.path, bearer(l.token))
+}
+
+// op is the operation whose answer the stream is.
+func (l *loss) op() string {
+	if l.live != "" {
+		return "streamLiveRuns"
+	}
+	return "getLiveLogs"
+}
+
 // lose takes away what the caller has.
 func (l *loss) lose(t *testing.T, name string) {
 	t.Helper()
@@ -190,7 +216,8 @@ func (l *loss) lose(t *testing.T, name string) {
 }
 
 // ends waits for the end of the stream, and checks that it comes in time and
-// that the log does not look whole.
+// that a log does not look whole, and that the last event of a live stream says
+// why it ends.
 func (l *loss) ends(t *testing.T, name string) {
 	t.Helper()
 	select {
@@ -200,8 +227,11 @@ func (l *loss) ends(t *testing.T, name string) {
 		if took > streamEnd+streamSlack || took < -streamSlack {
 			t.Errorf("%s: the stream ended after %s", name, took)
 		}
-		if l.err == nil {
+		switch {
+		case l.live == "" && l.err == nil:
 			t.Errorf("%s: the log looks whole", name)
+		case l.live != "" && (l.err != nil || l.last != l.live):
+			t.Errorf("%s: after the event %q it ends with %v, want the event %q", name, l.last, l.err, l.live)
 		}
 	case <-time.After(time.Until(l.since.Add(streamEnd + streamSlack))):
 		t.Errorf("%s: the stream is open", name)
@@ -225,7 +255,7 @@ func (l *loss) isWrittenDown(t *testing.T, name string, edge, ends []line) {
 		t.Errorf("%s: %d lines of the edge", name, len(edge))
 		return
 	}
-	expectLine(t, edge[0], line{"op": "getLiveLogs", "tier": "T0", "status": 200.0, "decision": "allow", "caller": l.caller, "rule": nil})
+	expectLine(t, edge[0], line{"op": l.op(), "tier": "T0", "status": 200.0, "decision": "allow", "caller": l.caller, "rule": nil})
 	var why []line
 	for _, s := range ends {
 		if s["requestId"] == edge[0]["requestId"] {
@@ -239,7 +269,7 @@ func (l *loss) isWrittenDown(t *testing.T, name string, edge, ends []line) {
 		t.Errorf("%s: %d lines say why", name, len(why))
 		return
 	}
-	for key, want := range map[string]string{"op": "getLiveLogs", "caller": l.caller, "reason": l.reason, "rule": l.rule} {
+	for key, want := range map[string]string{"op": l.op(), "caller": l.caller, "reason": l.reason, "rule": l.rule} {
 		if l.reason != "" && why[0][key] != want {
 			t.Errorf("%s: %s is %v, not %s", name, key, why[0][key], want)
 		}
