@@ -83,3 +83,50 @@ func TestATokenOfAnIssuerWhoseClockIsOffIsTheClustersToJudge(t *testing.T) {
 		})
 	}
 }
+
+// The clock of the issuer of people's tokens is off that of authz: by less than
+// the 30 s of leeway nobody notices, by five minutes nobody gets in with a token
+// that is not good yet or no longer.
+//
+// rule: R061
+func TestAPersonsTokenOfAnIssuerWhoseClockIsOff(t *testing.T) {
+	const login = "e2e-clock"
+	i := startIssuer(t)
+	g := startPeople(t, i, login)
+	eventually(t, "the issuer's keys are known", func() bool {
+		return call(t, http.MethodGet, g.URL+calls["whoami"], bearer(i.token(t, login, nil))).status == http.StatusOK
+	})
+	for name, tt := range map[string]struct {
+		claims map[string]time.Duration // from now
+		good   bool
+	}{
+		"issued in five minutes":            {map[string]time.Duration{"iat": 5 * time.Minute}, false},
+		"good in five minutes":              {map[string]time.Duration{"nbf": 5 * time.Minute}, false},
+		"issued and good in five minutes":   {map[string]time.Duration{"iat": 5 * time.Minute, "nbf": 5 * time.Minute}, false},
+		"expired five minutes ago":          {map[string]time.Duration{"iat": -time.Hour, "exp": -5 * time.Minute}, false},
+		"issued in twenty seconds":          {map[string]time.Duration{"iat": 20 * time.Second}, true},
+		"good in twenty seconds":            {map[string]time.Duration{"nbf": 20 * time.Second}, true},
+		"issued and good in twenty seconds": {map[string]time.Duration{"iat": 20 * time.Second, "nbf": 20 * time.Second}, true},
+		"expired twenty seconds ago":        {map[string]time.Duration{"iat": -time.Hour, "exp": -20 * time.Second}, true},
+		"issued and good five minutes ago":  {map[string]time.Duration{"iat": -5 * time.Minute, "nbf": -5 * time.Minute}, true},
+		"expiring in twenty seconds":        {map[string]time.Duration{"iat": -time.Hour, "exp": 20 * time.Second}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range []struct{ method, op string }{{"GET", "whoami"}, {"GET", "listLive"}, {"POST", "cancelPipelineRun"}} {
+				claims, now := jwt.MapClaims{}, time.Now() // anew for each call: those within the leeway are not good for long
+				for claim, off := range tt.claims {
+					claims[claim] = now.Add(off).Unix()
+				}
+				a := call(t, c.method, g.URL+calls[c.op], bearer(i.token(t, login, claims)))
+				switch {
+				case !tt.good:
+					refused(t, a, 401, "GP-AUTH-002")
+				case c.op == "whoami":
+					ok(t, a)
+				default:
+					refused(t, a, 403, "GP-AUTHZ-001") // the cluster gives this login nothing
+				}
+			}
+		})
+	}
+}

@@ -24,6 +24,7 @@ import (
 // issuer signs ID tokens of people, and serves its key.
 type issuer struct {
 	url string
+	kid string
 	key *ecdsa.PrivateKey
 }
 
@@ -34,27 +35,46 @@ const (
 
 func startIssuer(t *testing.T) *issuer {
 	t.Helper()
+	i := newIssuer(t, tableKey)
+	s := httptest.NewServer(serveKeys(t, http.StatusOK, i))
+	t.Cleanup(s.Close)
+	i.url = s.URL
+	return i
+}
+
+// newIssuer gives an issuer with a new key, which nobody serves yet.
+func newIssuer(t *testing.T, kid string) *issuer {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	point, err := key.PublicKey.Bytes() // 4, X, Y
-	if err != nil {
-		t.Fatal(err)
-	}
+	return &issuer{kid: kid, key: key}
+}
+
+// serveKeys answers with the keys of these issuers, as one set.
+func serveKeys(t *testing.T, status int, of ...*issuer) http.HandlerFunc {
+	t.Helper()
 	text := base64.RawURLEncoding.EncodeToString
-	set, err := json.Marshal(map[string]any{"keys": []map[string]string{{
-		"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": tableKey, "x": text(point[1:33]), "y": text(point[33:]),
-	}}})
+	var keys []map[string]string
+	for _, i := range of {
+		point, err := i.key.PublicKey.Bytes() // 4, X, Y
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, map[string]string{
+			"kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": i.kid, "x": text(point[1:33]), "y": text(point[33:]),
+		})
+	}
+	set, err := json.Marshal(map[string]any{"keys": keys})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
 		_, _ = w.Write(set)
-	}))
-	t.Cleanup(s.Close)
-	return &issuer{url: s.URL, key: key}
+	}
 }
 
 // token gives the ID token of a login, with some claims changed.
@@ -68,7 +88,7 @@ func (i *issuer) token(t *testing.T, login string, changed jwt.MapClaims) string
 		claims[name] = value
 	}
 	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
-	token.Header["kid"] = tableKey
+	token.Header["kid"] = i.kid
 	signed, err := token.SignedString(i.key)
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +100,13 @@ func (i *issuer) token(t *testing.T, login string, changed jwt.MapClaims) string
 // logins in.
 func startPeople(t *testing.T, i *issuer, logins ...string) *devenv.Gateway {
 	t.Helper()
+	return startPeopleEdges(t, 1, i, logins...)
+}
+
+// startPeopleEdges is startPeople with several edges, each with an authz that
+// reads the issuer's keys for itself.
+func startPeopleEdges(t *testing.T, edges int, i *issuer, logins ...string) *devenv.Gateway {
+	t.Helper()
 	args := []string{
 		"--oidc-issuer=" + i.url, "--oidc-jwks-url=" + i.url + "/keys", "--oidc-audience=" + tableClient,
 		"--oidc-allowed-users=" + strings.Join(logins, ","),
@@ -87,7 +114,7 @@ func startPeople(t *testing.T, i *issuer, logins ...string) *devenv.Gateway {
 		"--delegates=people:" + logins[0],
 	}
 	return devtest.Gateway(t, devenv.GatewayConfig{
-		APIServer: gw.APIServer, Redis: gw.Redis, PlannedTo: planned.Addr, Args: map[string][]string{"authz": args},
+		Edges: edges, APIServer: gw.APIServer, Redis: gw.Redis, PlannedTo: planned.Addr, Args: map[string][]string{"authz": args},
 	})
 }
 
