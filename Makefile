@@ -57,11 +57,12 @@ unit check-unit: tools ## Unit and integration tests, with the race detector (PK
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
 	@go test $(RACE) -shuffle=on -timeout=20m $$(go list $(PKG) | grep -v -e /test/e2e -e /test/chaos)
 
+# Not from the cache: it does not know what the tests start.
 e2e check-e2e: tools ## The whole gateway from outside
-	@go test $(RACE) -timeout=30m ./test/e2e/...
+	@go test $(RACE) -count=1 -timeout=30m ./test/e2e/...
 
 chaos check-chaos: tools ## Its parts killed, stopped and cut off under load; needs a Docker daemon
-	@go test $(RACE) -timeout=15m ./test/chaos/...
+	@go test $(RACE) -count=1 -timeout=15m ./test/chaos/...
 
 bench: tools ## Measure the gateway, row by row (ROWS="name ..." for some of them)
 	@go build -buildvcs=false -o bin/bench ./test/bench/cmd
