@@ -125,7 +125,9 @@ func TestViewersCostOneWatchAReplicaAndGoOnWhenOneEnds(t *testing.T) {
 		t.Errorf("%d of %d viewers had to move", moved, staying)
 	}
 	leave()
-	eventually(t, "the last watch ends", func() bool { return watches(t, "taskruns") == 0 && metric(t, many.Livehubs[1].Metrics, "glidepath_api_live_watches") == 0 })
+	eventually(t, "the last watch ends", func() bool {
+		return watches(t, "taskruns") == 0 && metric(t, many.Livehubs[1].Metrics, "glidepath_api_live_watches") == 0
+	})
 }
 
 // until looks until the annotation has a value, and comes back when the stream
