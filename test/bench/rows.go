@@ -27,7 +27,7 @@ func Groups() []Group {
 		{[]string{rowCachedRatio, rowCheckCPU}, "32 connections of cached reads against a check that allows everything", measureThroughput},
 		{[]string{rowCachedAdded}, "one connection of cached reads against a check that allows everything", measureLatency},
 		{[]string{rowReviewRatio}, "writes against a bare client that makes the same two reviews", measureReviews},
-		{[]string{rowForgedReviews, rowForgedWriter}, "a thousand forged tokens a second, and a writer meanwhile", measureForged},
+		{[]string{rowForgedReviews, rowForgedWriter, rowForgedReader}, "a thousand forged tokens a second, and a writer and a reader meanwhile", measureForged},
 		{[]string{rowRevokedRead}, "callers that lose their right or their token while they read", measureRevoked},
 		{[]string{rowRevokedStream}, "callers that lose their right or their token while they have a stream open", measureRevokedStreams},
 		{[]string{rowListPlain, rowListGzip, rowListNotModified}, "a cached list of 1 MB against the same bytes from a static handler", measureLists},
