@@ -191,11 +191,13 @@ func TestTheLiveStreamShowsWhatThereIsAndEachChange(t *testing.T) {
 	}
 }
 
-// A viewer that takes nothing is behind what the kernel and the edge hold for
-// it by more than the changes that may wait.
+// A viewer that takes next to nothing is behind what the kernel and the edge hold
+// for it by more than the changes that may wait. It takes a little, since one
+// that takes nothing for half a minute is broken off instead, and a slow machine
+// may need longer for so many changes.
 //
 // rule: R255
-func TestAViewerThatTakesNothingIsLeftBehind(t *testing.T) {
+func TestAViewerThatTakesTooLittleIsLeftBehind(t *testing.T) {
 	const namespace, objects, rounds = "app-shop-cicd", 4, 110
 	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 		var fault error
@@ -230,14 +232,20 @@ func TestAViewerThatTakesNothingIsLeftBehind(t *testing.T) {
 			}
 		})
 	}
-	for range objects * rounds { // one that reads misses nothing meanwhile
-		other.next(t, "change")
-	}
-	changing.Wait()
-	for v.ended == "" {
+	take := func() {
 		if _, err := v.step(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for n := range objects * rounds { // one that reads misses nothing meanwhile
+		other.next(t, "change")
+		if n%40 == 39 && v.ended == "" {
+			take()
+		}
+	}
+	changing.Wait()
+	for v.ended == "" {
+		take()
 	}
 	if v.ended != `{"reason":"lagged"}` || len(comments) == 0 || comments[len(comments)-1] != " lagged" {
 		t.Errorf("it ends with %s, comments %q", v.ended, comments)
