@@ -45,7 +45,13 @@ func auditLinesAt(t *testing.T, g *devenv.Gateway) []line {
 // has answered, such as writing the line of a call.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
+	within(t, 15*time.Second, what, f)
+}
+
+// within is eventually for what may take longer.
+func within(t *testing.T, most time.Duration, what string, f func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(most)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for !f() {
