@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"hash"
 	"net/http"
 	"strconv"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
 )
+
+// JSON is the content type of most answers.
+const JSON = "application/json"
 
 // minCompressed is the shortest body worth compressing, in bytes.
 const minCompressed = 1 << 10
@@ -44,10 +48,15 @@ func newVariant(parts [][]byte, encoding string) variant {
 		v.size += len(p)
 		hash.Write(p)
 	}
-	// 144 bits are more than enough against chance, and nobody gains by
-	// making two bodies of one tag.
-	v.etag = `"` + base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:18]) + `"`
+	v.etag = tagOf(hash)
 	return v
+}
+
+// tagOf gives the entity tag of the bytes that went into hash. 144 bits are
+// more than enough against chance, and nobody gains by making two bodies of
+// one tag.
+func tagOf(hash hash.Hash) string {
+	return `"` + base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:18]) + `"`
 }
 
 // compress gives the gzip form, or plain again when that is no shorter. The
@@ -81,6 +90,23 @@ func (a *Answer) Write(w http.ResponseWriter, r *http.Request) {
 	if acceptsGzip(r.Header.Values("Accept-Encoding")) {
 		v = a.gzip()
 	}
+	v.write(w, r, JSON)
+}
+
+// write answers with one form of a body.
+func (v variant) write(w http.ResponseWriter, r *http.Request, contentType string) {
+	if !v.begin(w, r, contentType) {
+		return
+	}
+	for _, p := range v.parts {
+		if _, err := w.Write(p); err != nil {
+			return // the caller left
+		}
+	}
+}
+
+// begin writes what comes before the body. It is false when none follows.
+func (v variant) begin(w http.ResponseWriter, r *http.Request, contentType string) bool {
 	h := w.Header()
 	h.Set("ETag", v.etag)
 	// A caller may keep the answer, but asks each time: whether it may still
@@ -89,17 +115,13 @@ func (a *Answer) Write(w http.ResponseWriter, r *http.Request) {
 	h.Add("Vary", "Accept-Encoding")
 	if matches(r.Header.Values("If-None-Match"), v.etag) {
 		w.WriteHeader(http.StatusNotModified)
-		return
+		return false
 	}
-	h.Set("Content-Type", "application/json")
+	h.Set("Content-Type", contentType)
 	h.Set("Content-Length", strconv.Itoa(v.size))
 	if v.encoding != "" {
 		h.Set("Content-Encoding", v.encoding)
 	}
 	w.WriteHeader(http.StatusOK)
-	for _, p := range v.parts {
-		if _, err := w.Write(p); err != nil {
-			return // the caller left
-		}
-	}
+	return true
 }
