@@ -3,8 +3,9 @@
 --
 -- ARGV: how old the value may be, in µs; the caller's token; for how long a
 -- lock is held, in ms; the stamp of a value that the caller could not open; how
--- many bytes the largest value has. A larger one is nobody's, counts as absent
--- and is not sent.
+-- many bytes the largest value has, and the largest that is sent at once. A
+-- larger one than the former is nobody's, counts as absent and is not sent; of
+-- one above the latter the size is said, so that its reader gives it time.
 --
 -- A value begins with its stamp: when its reading began, by this server's
 -- clock, as 16 digits of µs. So no other clock decides how old it is.
@@ -13,10 +14,12 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 local stamp = redis.pcall('GETRANGE', KEYS[1], 0, 15)
-if type(stamp) == 'string' and #stamp == 16 and stamp ~= ARGV[4] then
-  local began = tonumber(stamp)
-  local beyond = redis.call('GETRANGE', KEYS[1], ARGV[5], ARGV[5])
-  if began and began <= now and now - began <= tonumber(ARGV[1]) and beyond == '' then
+if type(stamp) == 'string' then
+  local began, size = tonumber(stamp), redis.call('STRLEN', KEYS[1])
+  if #stamp == 16 and stamp ~= ARGV[4] and began and began <= now and now - began <= tonumber(ARGV[1]) and size <= tonumber(ARGV[5]) then
+    if size > tonumber(ARGV[6]) then
+      return {'large', stamp, now - began, tostring(size)}
+    end
     return {'value', stamp, now - began, redis.call('GETRANGE', KEYS[1], 16, -1)}
   end
 end

@@ -34,11 +34,14 @@ type Codec[T any] interface {
 	Size(T) int
 }
 
-// Config says how a cache works. All but Redis is required.
+// Config says how a cache works. All but Redis and
+// Compressed is required.
 type Config[T any] struct {
 	// Name is the service's, in keys and metrics.
 	Name  string
 	Codec Codec[T]
+	// Compressed says that what Codec encodes is compressed already.
+	Compressed bool
 	// Seal closes what goes to Redis.
 	Seal seal.Keys
 	// LocalBytes is how much is kept in this process. A larger value is given
@@ -96,6 +99,7 @@ type Cache[T any] struct {
 	closed  bool
 	local   *local[T]
 	flights map[string]*flight[T]
+	quiet   chan struct{} // closed when there is no flight
 	flying  sync.WaitGroup
 }
 
@@ -112,7 +116,8 @@ func New[T any](cfg Config[T]) (*Cache[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a cache: %w", err)
 	}
-	c := &Cache[T]{cfg: cfg, vault: vault, metrics: m, flights: map[string]*flight[T]{}}
+	c := &Cache[T]{cfg: cfg, vault: vault, metrics: m, flights: map[string]*flight[T]{}, quiet: make(chan struct{})}
+	close(c.quiet)
 	if c.local, err = newLocal[T](cfg.LocalBytes, m.localBytes, m.localCount); err != nil {
 		return nil, err
 	}
@@ -189,10 +194,27 @@ func (c *Cache[T]) find(ctx context.Context, key string, oldest time.Time, maxAg
 		return nil, nil, ErrBusy
 	}
 	f := &flight[T]{cache: c, key: key, maxAge: maxAge, fill: fill, work: trace.SpanContextFromContext(ctx), done: make(chan struct{})}
+	if len(c.flights) == 0 {
+		c.quiet = make(chan struct{})
+	}
 	c.flights[key] = f
 	life := telemetry.Detach(c.base, ctx)
 	c.flying.Go(func() { f.run(life) })
 	return f, nil, nil
+}
+
+// Quiet waits until no read is under way in this process, for those whose reads
+// can wait. That callers begin no other right after is not promised.
+func (c *Cache[T]) Quiet(ctx context.Context) error {
+	c.mu.Lock()
+	quiet := c.quiet
+	c.mu.Unlock()
+	select {
+	case <-quiet:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the reads of others: %w", ctx.Err())
+	}
 }
 
 // keep puts what a flight brought into the local layer.

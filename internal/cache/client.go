@@ -26,7 +26,10 @@ func newClient(raw string, trust outbound.Options, timeout time.Duration) (redis
 		return nil, err
 	}
 	quiet()
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = timeout, timeout, timeout, timeout
+	o.DialTimeout, o.PoolTimeout = timeout, timeout
+	// Each use has a deadline of its own, which depends on what it moves. These
+	// bound what the client does by itself.
+	o.ReadTimeout, o.WriteTimeout = timeout+carryTime(maxStored), timeout+carryTime(maxStored)
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.ContextTimeoutEnabled = true
 	// Nothing is asked that an ACL might forbid and caches do not need.

@@ -9,21 +9,51 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 )
 
 // TestAnyCache holds whether a cache is on its own or shares through Redis.
 func TestAnyCache(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) *Redis{
-		"in memory":                 func(*testing.T) *Redis { return nil },
-		"with a Redis that is away": func(t *testing.T) *Redis { return awayRedis(t) },
-		"with miniredis":            func(t *testing.T) *Redis { return startMini(t).open(t) },
-		"with redis":                func(t *testing.T) *Redis { return openRedis(t, realRedis(t)) },
+	for name, start := range map[string]func(*testing.T) func(*testing.T) *Redis{
+		"in memory":                 func(*testing.T) func(*testing.T) *Redis { return func(*testing.T) *Redis { return nil } },
+		"with a Redis that is away": func(*testing.T) func(*testing.T) *Redis { return func(t *testing.T) *Redis { return awayRedis(t) } },
+		"with miniredis": func(*testing.T) func(*testing.T) *Redis {
+			return func(t *testing.T) *Redis { return startMini(t).open(t) }
+		},
+		"with redis": emptied(func(t *testing.T) (string, *redis.Client) {
+			url := realRedis(t)
+			return url, clientOf(t, url)
+		}),
+		"with a cluster": emptied(func(t *testing.T) (string, *redis.Client) {
+			real, admin := cluster(t)
+			return real + "?addr=" + admin.Options().Addr, admin // a second address makes it one
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for name, check := range conformance {
-				t.Run(name, func(t *testing.T) { check(t, newCache(t, open(t), tight)) })
+			open := start(t)
+			for form, compressed := range map[string]bool{"": false, ", compressed already": true} {
+				for name, check := range conformance {
+					t.Run(name+form, func(t *testing.T) {
+						check(t, newCache(t, open(t), tight, func(cfg *Config[string]) { cfg.Compressed = compressed }))
+					})
+				}
 			}
 		})
+	}
+}
+
+// emptied gives one Redis again and again, empty.
+func emptied(start func(*testing.T) (url string, admin *redis.Client)) func(*testing.T) func(*testing.T) *Redis {
+	return func(t *testing.T) func(*testing.T) *Redis {
+		url, admin := start(t)
+		return func(t *testing.T) *Redis {
+			if err := admin.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			r := openRedis(t, url)
+			eventually(t, "Redis to be used", r.Up)
+			return r
+		}
 	}
 }
 
@@ -127,6 +157,31 @@ var conformance = map[string]func(*testing.T, *Cache[string]){
 		expect(t, c, "k", time.Hour, &source{value: "cannot be encoded"}, "cannot be encoded")
 		// The lock is given up, so nobody waits for it.
 		expect(t, c, "k", 0, &source{value: "v"}, "v")
+	},
+	"those who can wait do so until no read is under way": func(t *testing.T, c *Cache[string]) {
+		if err := c.Quiet(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s := &source{value: "v", gate: make(chan struct{}), began: make(chan struct{}, 2)}
+		waits := []func() []error{calls(t, 1, c, "a", s), calls(t, 1, c, "b", s)}
+		<-s.began
+		<-s.began
+		soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if err := c.Quiet(soon); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while reads are under way: %v", err)
+		}
+		quiet := make(chan error)
+		go func() { quiet <- c.Quiet(t.Context()) }()
+		close(s.gate)
+		if err := <-quiet; err != nil {
+			t.Error(err)
+		}
+		for _, wait := range waits {
+			if errs := wait(); errs[0] != nil {
+				t.Error(errs[0])
+			}
+		}
 	},
 	"callers of many keys and ages at once": func(t *testing.T, c *Cache[string]) {
 		var all sync.WaitGroup

@@ -15,8 +15,8 @@
 // is believed in that.
 //
 // A Redis user needs the keys glidepath:1:<service>:* and the commands evalsha,
-// eval, time, getrange, get, set, del, pttl and pexpire; in a Cluster, cluster
-// as well.
+// eval, time, getrange, strlen, get, set, del, pttl and pexpire; in a Cluster,
+// cluster as well.
 //
 // This is the only package that speaks to Redis.
 package cache

@@ -72,6 +72,9 @@ func (f *flight[T]) land() {
 	c := f.cache
 	c.mu.Lock()
 	delete(c.flights, f.key)
+	if len(c.flights) == 0 {
+		close(c.quiet)
+	}
 	if f.err == nil && !c.closed {
 		c.keep(f)
 	}

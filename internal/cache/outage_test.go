@@ -149,7 +149,7 @@ func TestARedisThatMayNotBeWrittenToIsNotUsed(t *testing.T) {
 		})
 	}
 	// The smallest set of rights that is enough.
-	real := devtest.Redis(t, "user cache on >secret ~glidepath:1:test:* -@all +evalsha +eval +time +getrange +get +set +del +pttl +pexpire")
+	real := devtest.Redis(t, "user cache on >secret ~glidepath:1:test:* -@all +evalsha +eval +time +getrange +strlen +get +set +del +pttl +pexpire")
 	r := openRedis(t, as(t, real.URL, "cache", "secret"))
 	if !r.Up() {
 		t.Fatal("the rights in the documentation are not enough")
@@ -184,7 +184,7 @@ func cluster(t *testing.T, settings ...string) (string, *redis.Client) {
 }
 
 func TestAClusterIsARedisToo(t *testing.T) {
-	real, admin := cluster(t, "user cache on >secret ~glidepath:1:test:* -@all +evalsha +eval +time +getrange +get +set +del +pttl +pexpire +cluster")
+	real, admin := cluster(t, "user cache on >secret ~glidepath:1:test:* -@all +evalsha +eval +time +getrange +strlen +get +set +del +pttl +pexpire +cluster")
 	// A second address makes it a cluster's; here it is the first one's.
 	url := as(t, real, "cache", "secret") + "?addr=" + admin.Options().Addr
 	s := &source{value: "v"}

@@ -22,6 +22,8 @@ const (
 	// maxHold bounds how long Redis stays unused when it works for probes and
 	// then fails, again and again.
 	maxHold = 30 * time.Second
+	// bytesPerSecond is how fast a Redis that works moves a large value.
+	bytesPerSecond = 16 << 20
 )
 
 // errAway says that Redis is not used now.
@@ -129,7 +131,7 @@ func (r *Redis) pause() time.Duration {
 
 func (r *Redis) tryOut(ctx context.Context) error {
 	held := rand.Text()
-	_, err := r.run(ctx, acquireScript, []string{r.probe, lockOf(r.probe)}, 0, held, lockLife.Milliseconds(), "", maxStored)
+	_, err := r.run(ctx, acquireScript, []string{r.probe, lockOf(r.probe)}, 0, held, lockLife.Milliseconds(), "", maxStored, maxAtOnce)
 	if err == nil {
 		_, err = r.run(ctx, releaseScript, []string{lockOf(r.probe)}, held)
 	}
@@ -139,7 +141,15 @@ func (r *Redis) tryOut(ctx context.Context) error {
 // run runs a script within the timeout. Any fault but the end of ctx takes Redis out
 // of use.
 func (r *Redis) run(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
-	limited, cancel := context.WithTimeout(ctx, r.timeout)
+	return r.carry(ctx, 0, s, keys, args...)
+}
+
+// carryTime is how long so many bytes may take on top of what any use may.
+func carryTime(size int) time.Duration { return time.Duration(size) * time.Second / bytesPerSecond }
+
+// carry runs a script that moves so many bytes, which it has more time for.
+func (r *Redis) carry(ctx context.Context, size int, s *redis.Script, keys []string, args ...any) (any, error) {
+	limited, cancel := context.WithTimeout(ctx, r.timeout+carryTime(size))
 	defer cancel()
 	reply, err := s.Run(limited, r.client, keys, args...).Result()
 	if err == nil {
@@ -159,4 +169,12 @@ func (r *Redis) use(ctx context.Context, s *redis.Script, keys []string, args ..
 		return nil, errAway
 	}
 	return r.run(ctx, s, keys, args...)
+}
+
+// useFor is use for so many bytes.
+func (r *Redis) useFor(ctx context.Context, size int, s *redis.Script, keys []string, args ...any) (any, error) {
+	if !r.up.Load() {
+		return nil, errAway
+	}
+	return r.carry(ctx, size, s, keys, args...)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strconv"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 	// maxStored bounds what Redis sends for a value: its stamp, which is 16
 	// digits, and what was sealed.
 	maxStored = 16 + maxSealed
+	// maxAtOnce is the largest value that comes with the reply that says that
+	// it is there. A larger one is asked for by itself, with time for its size.
+	maxAtOnce = 1 << 20
 	// maxMicroseconds is what a time.Duration holds.
 	maxMicroseconds = int64(math.MaxInt64 / time.Microsecond)
 )
@@ -36,12 +40,15 @@ var (
 	acquireText string
 	//go:embed keep.lua
 	keepText string
+	//go:embed fetch.lua
+	fetchText string
 	//go:embed release.lua
 	releaseText string
 	//go:embed store.lua
 	storeText string
 
 	acquireScript = redis.NewScript(acquireText)
+	fetchScript   = redis.NewScript(fetchText)
 	keepScript    = redis.NewScript(keepText)
 	releaseScript = redis.NewScript(releaseText)
 	storeScript   = redis.NewScript(storeText)
@@ -52,6 +59,7 @@ var (
 type found struct {
 	sealed []byte
 	age    time.Duration
+	large  int    // bytes of a value that is there and was not sent
 	lock   string // the token that holds the lock
 	stamp  string // when the reading of the value, or by the lock's holder, began
 }
@@ -66,7 +74,7 @@ func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, u
 	ctx, span := r.begin(ctx)
 	defer span.End()
 	reply, err := r.use(ctx, acquireScript, []string{key, lockOf(key)},
-		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable, maxStored)
+		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable, maxStored, maxAtOnce)
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
 		return found{}, err
@@ -75,7 +83,26 @@ func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, u
 	if err == nil && f.age > maxAge {
 		return found{}, fmt.Errorf("asking redis: a value that is %s old", f.age)
 	}
+	if err == nil && f.large > 0 {
+		f.sealed, err = r.fetch(ctx, key, f)
+	}
 	return f, err
+}
+
+// fetch gives a large value that was found, or nothing if it is gone since.
+func (r *Redis) fetch(ctx context.Context, key string, f found) ([]byte, error) {
+	reply, err := r.useFor(ctx, f.large, fetchScript, []string{key}, f.stamp, maxStored)
+	if err != nil {
+		return nil, err
+	}
+	sealed, ok := reply.(string)
+	if !ok {
+		return nil, fmt.Errorf("asking redis: a reply of %T", reply)
+	}
+	if sealed == "" {
+		return nil, nil
+	}
+	return []byte(sealed), nil
 }
 
 // begin makes the span of a look into Redis that a call waits for. The probes
@@ -104,6 +131,12 @@ func parseFound(reply any, held string) (found, error) {
 	switch what {
 	case "value":
 		return found{sealed: []byte(sealed), stamp: stamp, age: time.Duration(age) * time.Microsecond}, nil
+	case "large":
+		size, err := strconv.Atoi(sealed)
+		if err != nil || size <= maxAtOnce || size > maxStored {
+			return found{}, errors.New("asking redis: a value of an impossible size")
+		}
+		return found{large: size, stamp: stamp, age: time.Duration(age) * time.Microsecond}, nil
 	case "lock":
 		return found{lock: held, stamp: stamp}, nil
 	default:
@@ -148,7 +181,7 @@ func (r *Redis) release(ctx context.Context, key, held string) {
 // store puts a value where the other replicas find it and gives the lock up.
 // If it cannot, they read for themselves.
 func (r *Redis) store(ctx context.Context, key, held, stamp string, sealed []byte, maxAge time.Duration) {
-	if _, err := r.use(ctx, storeScript, []string{key, lockOf(key)},
+	if _, err := r.useFor(ctx, len(sealed), storeScript, []string{key, lockOf(key)},
 		held, stamp, sealed, maxAge.Microseconds(), minLife.Microseconds()); err != nil {
 		slog.DebugContext(ctx, "a value is not shared", "error", err)
 	}

@@ -28,15 +28,22 @@ func everyRedis(t *testing.T, check func(t *testing.T, open func() *Redis, clien
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := start(t)
-			o, err := redis.ParseURL(url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			client := redis.NewClient(o)
-			t.Cleanup(func() { _ = client.Close() })
+			client := clientOf(t, url)
 			check(t, func() *Redis { return openRedis(t, url) }, client)
 		})
 	}
+}
+
+// clientOf gives a client for tests to look into a Redis.
+func clientOf(t *testing.T, url string) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
 }
 
 // stored waits until a value is in Redis and gives it.
@@ -347,6 +354,37 @@ func TestAValueLargerThanAnyOfOursIsNotFetched(t *testing.T) {
 	})
 }
 
+func TestALargeValueIsSharedToo(t *testing.T) {
+	everyRedis(t, func(t *testing.T, open func() *Redis, client *redis.Client) {
+		large := strings.Repeat("large", maxAtOnce)
+		as := func(cfg *Config[string]) { cfg.LocalBytes, cfg.Compressed = 1, true }
+		s := &source{value: large}
+		expectLarge := func(c *Cache[string]) {
+			if got, err := c.Get(t.Context(), "k", time.Hour, s.fill); err != nil || got != large {
+				t.Errorf("got %d bytes, %v", len(got), err)
+			}
+		}
+		expectLarge(newCache(t, open(), as))
+		raw := stored(t, client, valueKey)
+		expectLarge(newCache(t, open(), as))
+		s.expectReads(t, 1)
+
+		// Gone, or another, between the reply that it is there and the next.
+		r := open()
+		found := found{large: len(raw), stamp: string(raw[:16])}
+		if sealed, err := r.fetch(t.Context(), valueKey, found); err != nil || len(sealed) != len(raw)-16 {
+			t.Errorf("got %d bytes, %v", len(sealed), err)
+		}
+		found.stamp = "0000000000000000"
+		if sealed, err := r.fetch(t.Context(), valueKey, found); err != nil || sealed != nil {
+			t.Errorf("another value: got %d bytes, %v", len(sealed), err)
+		}
+		if sealed, err := r.fetch(t.Context(), "glidepath:1:test:{gone}", found); err != nil || sealed != nil {
+			t.Errorf("no value: got %d bytes, %v", len(sealed), err)
+		}
+	})
+}
+
 // TestAServerThatLiesIsNotBelieved: a call ends soon, whatever a server that
 // passes for Redis says.
 func TestAServerThatLiesIsNotBelieved(t *testing.T) {
@@ -387,7 +425,15 @@ func TestAServerThatLiesIsNotBelieved(t *testing.T) {
 }
 
 func TestARunOfUnreadableRepliesIsAnError(t *testing.T) {
-	for _, reply := range []any{nil, "value", []any{}, []any{"value", "stamp", "age", "sealed"}, []any{1, 2, 3, 4}} {
+	for _, reply := range []any{
+		nil, "value",
+		[]any{},
+		[]any{"value", "stamp", "age", "sealed"},
+		[]any{1, 2, 3, 4},
+		[]any{"large", "stamp", int64(1), "many"},
+		[]any{"large", "stamp", int64(1), "-1"},
+		[]any{"large", "stamp", int64(1), "1000000000"},
+	} {
 		if found, err := parseFound(reply, "held"); err == nil {
 			t.Errorf("%v is read as %+v", reply, found)
 		}

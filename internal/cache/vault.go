@@ -22,6 +22,7 @@ const (
 type vault[T any] struct {
 	prefix string
 	codec  Codec[T]
+	packed bool // by the codec
 	sealer *seal.Sealer
 }
 
@@ -30,7 +31,7 @@ func newVault[T any](cfg Config[T]) (*vault[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &vault[T]{prefix: keyPrefix(cfg.Name), codec: cfg.Codec, sealer: sealer}, nil
+	return &vault[T]{prefix: keyPrefix(cfg.Name), codec: cfg.Codec, packed: cfg.Compressed, sealer: sealer}, nil
 }
 
 func keyPrefix(service string) string { return "glidepath:" + schema + ":" + service + ":" }
@@ -51,7 +52,10 @@ func (v *vault[T]) seal(key, stamp string, value T) ([]byte, error) {
 	if len(plain) > maxPlain {
 		return nil, fmt.Errorf("%d bytes are too many to share", len(plain))
 	}
-	packed := s2.Encode(nil, plain)
+	packed := plain
+	if !v.packed {
+		packed = s2.Encode(nil, plain)
+	}
 	if len(packed) > maxSealed-seal.Overhead {
 		return nil, fmt.Errorf("%d bytes are too many to share", len(packed))
 	}
@@ -62,6 +66,9 @@ func (v *vault[T]) open(key string, f found) (value T, err error) {
 	packed, err := v.sealer.Open(nil, f.sealed, v.place(key, f.stamp))
 	if err != nil {
 		return value, err
+	}
+	if v.packed {
+		return v.codec.Decode(packed)
 	}
 	if n, err := s2.DecodedLen(packed); err != nil || n > maxPlain {
 		return value, fmt.Errorf("unpacking a value of %d bytes: %w", n, err)
