@@ -21,8 +21,14 @@ type Server struct {
 
 // Serve serves h until Stop. What goes wrong in a connection is nobody's news:
 // stand-ins break them on purpose.
-func Serve(h http.Handler) (*Server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func Serve(h http.Handler) (*Server, error) { return ServeAt("", h) }
+
+// ServeAt is Serve at an address, host:port; empty is a free port on loopback.
+func ServeAt(addr string, h http.Handler) (*Server, error) {
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("serving on loopback: %w", err)
 	}

@@ -1,0 +1,132 @@
+package results
+
+import (
+	"context"
+	jsonv2 "encoding/json/v2"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// PipelineRun gives the archived run of a UID, or ErrNotFound.
+func (c *Client) PipelineRun(ctx context.Context, namespace, uid string) (Record, error) {
+	at, err := path(namespace, "results", uid, "records", uid)
+	if err != nil || namespace == anyNamespace || uid == anyNamespace {
+		return Record{}, ErrNotFound
+	}
+	// A run is stored under its UID, but for one that an event started, and one
+	// that was made with the annotations of another.
+	r, err := c.record(ctx, namespace, at)
+	switch {
+	case err == nil && r.UID == uid:
+		return r, nil
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return Record{}, err
+	}
+	byUID, err := equals("data.metadata.uid", uid)
+	if err != nil {
+		return Record{}, ErrNotFound
+	}
+	for r, err := range c.list(ctx, query{namespace: namespace, result: anyNamespace, kind: PipelineRun, filter: all(of(PipelineRun), byUID), believed: true}) {
+		if err != nil {
+			return Record{}, err
+		}
+		if r.UID == uid {
+			return r, nil
+		}
+	}
+	return Record{}, ErrNotFound
+}
+
+const doingRun = "reading a PipelineRun"
+
+// record reads one record of a PipelineRun.
+func (c *Client) record(ctx context.Context, namespace, at string) (r Record, err error) {
+	err = c.again(ctx, func() error {
+		resp, err := c.get(ctx, doingRun, at, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
+		switch resp.StatusCode {
+		case http.StatusOK:
+		case http.StatusNotFound:
+			return c.absent(doingRun, resp)
+		default:
+			return &Error{Doing: doingRun, Status: resp.StatusCode}
+		}
+		w, err := readRecord(resp.Body, c.limits)
+		if err != nil {
+			return failed(doingRun, resp.StatusCode, err)
+		}
+		r, err = w.decode(namespace, PipelineRun)
+		return err
+	})
+	return r, err
+}
+
+// alive reports whether the database of Results answers: reading what cannot be
+// there is not found then, and fails otherwise.
+func (c *Client) alive(ctx context.Context, namespace string) error {
+	const doing = "asking whether an empty list is one"
+	at, err := path(namespace, "results", "00000000-0000-0000-0000-000000000000")
+	if err != nil {
+		return &Error{Doing: doing, Cause: err}
+	}
+	err = c.again(ctx, func() error {
+		resp, err := c.get(ctx, doing, at, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
+		if resp.StatusCode == http.StatusNotFound {
+			return c.absent(doing, resp)
+		}
+		return &Error{Doing: doing, Status: resp.StatusCode}
+	})
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+const (
+	codeNotFound = 5
+	// unrouted is what a server says to a path that it does not serve.
+	unrouted = "Not Found"
+)
+
+// status is the body of a refusal, which logs wrap once more.
+type status struct {
+	Code    int     `json:"code"`
+	Message string  `json:"message"`
+	Error   *status `json:"error"`
+}
+
+// refusal reads the body of a refusal. It is nil when a relay wrote its own.
+func refusal(body io.Reader) *status {
+	raw, err := io.ReadAll(io.LimitReader(body, 8<<10))
+	if err != nil {
+		return nil
+	}
+	var s status
+	if err := jsonv2.Unmarshal(raw, &s); err != nil {
+		return nil
+	}
+	if s.Error != nil {
+		return s.Error
+	}
+	return &s
+}
+
+// absent gives ErrNotFound when it was Results that said 404, about what was
+// asked for. A relay that leads nowhere, or a server that lacks the path, is no
+// proof of anything.
+func (c *Client) absent(doing string, resp *http.Response) error {
+	s := refusal(resp.Body)
+	if s == nil || s.Code != codeNotFound || s.Message == unrouted {
+		return &Error{Doing: doing, Status: resp.StatusCode, Cause: final("not in Results' own words")}
+	}
+	return fmt.Errorf("%s: %w", doing, ErrNotFound)
+}

@@ -1,0 +1,213 @@
+package results
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// creationUnit is how exact Kubernetes writes the time of creation.
+const creationUnit = time.Second
+
+// PipelineRuns gives the archived PipelineRuns of a namespace, "-" being all, that
+// were made at since or later, newest first, paged to the end. since is at most
+// [MaxWindow] back. Runs that have not finished are among them.
+//
+// An error that is ErrBadRecord is about one record, and the next ones follow it.
+// Any other ends the iteration; what came before is then not all there is.
+// Breaking off ends the reading.
+func (c *Client) PipelineRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[Record, error] {
+	return c.window(ctx, namespace, PipelineRun, since)
+}
+
+// TaskRuns gives the archived TaskRuns as PipelineRuns does. A TaskRun is never
+// older than its run.
+func (c *Client) TaskRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[Record, error] {
+	return c.window(ctx, namespace, TaskRun, since)
+}
+
+// TaskRunsOf gives all TaskRuns of a Result ([Record.Result]), newest first. Runs
+// that one event started may share a Result, so a TaskRun's own labels say whose
+// it is.
+func (c *Client) TaskRunsOf(ctx context.Context, namespace, result string) iter.Seq2[Record, error] {
+	if result == anyNamespace {
+		return fails(&Error{Doing: "listing TaskRuns", Cause: final("of no Result in particular")})
+	}
+	return c.list(ctx, query{namespace: namespace, result: result, kind: TaskRun, filter: of(TaskRun)})
+}
+
+func (c *Client) window(ctx context.Context, namespace, kind string, from time.Time) iter.Seq2[Record, error] {
+	if oldest := c.now().Add(-MaxWindow); from.Before(oldest) {
+		from = oldest
+	}
+	from = from.Truncate(creationUnit)
+	return c.list(ctx, query{namespace: namespace, result: anyNamespace, kind: kind, filter: all(of(kind), since(from)), since: from})
+}
+
+// query is one list of records.
+type query struct {
+	namespace, result, kind string
+	filter                  filter
+	since                   time.Time
+	// believed says that an empty answer needs no second look.
+	believed bool
+}
+
+func (q query) doing() string { return "listing " + q.kind + "s" }
+
+func fails(err error) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) { yield(Record{}, err) }
+}
+
+// list reads a list to its end.
+func (c *Client) list(ctx context.Context, q query) iter.Seq2[Record, error] {
+	at, err := path(q.namespace, "results", q.result, "records")
+	if err != nil {
+		return fails(&Error{Doing: q.doing(), Cause: final(err.Error())})
+	}
+	return func(yield func(Record, error) bool) {
+		l := &listing{
+			client: c, query: q, path: at, size: c.limits.PageRecords, yield: yield,
+			seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, tokens: map[string]struct{}{},
+		}
+		if err := l.pages(ctx); err != nil && !errors.Is(err, errStop) {
+			yield(Record{}, err)
+		}
+	}
+}
+
+// errStop says that whoever reads the list wants no more.
+var errStop = errors.New("no more is wanted")
+
+// listing is a list under way.
+type listing struct {
+	client *Client
+	query  query
+	path   string
+	size   int // of a page
+	yield  func(Record, error) bool
+
+	newest newest
+	seed   maphash.Seed
+	seen   map[uint64]struct{} // hashes of the names of records
+	tokens map[string]struct{}
+}
+
+// pages reads every page.
+func (l *listing) pages(ctx context.Context) error {
+	for token := ""; ; {
+		var p *page
+		err := l.client.again(ctx, func() (err error) {
+			p, err = l.page(ctx, token)
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case p.next == "" && len(l.seen) == 0 && !l.query.believed:
+			// An empty answer is what a failed database gives too. It counts when
+			// the database answers and the list is empty once more.
+			if err := l.client.alive(ctx, l.query.namespace); err != nil {
+				return err
+			}
+			l.query.believed = true
+			continue
+		case p.next == "":
+			return l.emit(nil)
+		}
+		if _, again := l.tokens[p.next]; again {
+			return &Error{Doing: l.query.doing(), Cause: final("a page names one before it as the next")}
+		}
+		l.tokens[p.next] = struct{}{}
+		token = p.next
+	}
+}
+
+// page reads one page. Records that were given out before are not given again.
+func (l *listing) page(ctx context.Context, token string) (*page, error) {
+	resp, err := l.get(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
+	p, err := readPage(resp.Body, l.client.limits, l.take)
+	switch {
+	case errors.Is(err, errStop):
+		return nil, err
+	case err != nil:
+		return nil, failed(l.query.doing(), resp.StatusCode, err)
+	case p.records == 0 && token != "":
+		return nil, &Error{Doing: l.query.doing(), Status: resp.StatusCode, Cause: errors.New("a page that has records came empty")}
+	}
+	return p, nil
+}
+
+// get asks for one page, of fewer records when as many are too large to send.
+func (l *listing) get(ctx context.Context, token string) (*http.Response, error) {
+	for {
+		values := url.Values{"filter": {string(l.query.filter)}, "order_by": {"create_time desc"}, "page_size": {strconv.Itoa(l.size)}}
+		if token != "" {
+			values.Set("page_token", token)
+		}
+		resp, err := l.client.get(ctx, l.query.doing(), l.path, values)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case resp.StatusCode == http.StatusOK:
+			return resp, nil
+		case resp.StatusCode == http.StatusTooManyRequests && l.size > minPage:
+			l.size = max(minPage, l.size/4)
+			drain(resp.Body)
+		default:
+			defer drain(resp.Body)
+			return nil, &Error{Doing: l.query.doing(), Status: resp.StatusCode}
+		}
+	}
+}
+
+// minPage is the smallest page that Results gives.
+const minPage = 5
+
+// take takes one record of a page.
+func (l *listing) take(w wireRecord) error {
+	key := maphash.String(l.seed, w.name)
+	if _, ok := l.seen[key]; ok {
+		return nil
+	}
+	if len(l.seen) >= l.client.limits.Records {
+		return final(fmt.Sprintf("more than %d records", l.client.limits.Records))
+	}
+	l.seen[key] = struct{}{}
+	r, err := w.decode(l.query.namespace, l.query.kind)
+	switch {
+	case err != nil:
+		if !l.yield(r, err) {
+			return errStop
+		}
+		return nil
+	case r.Created.Before(l.query.since):
+		return nil // the filter is Results' to apply, and ours to hold it to
+	}
+	l.newest.add(r)
+	return l.emit(&w)
+}
+
+// emit gives out what no later record comes before.
+func (l *listing) emit(w *wireRecord) error {
+	for {
+		r, ok := l.newest.next(w)
+		if !ok {
+			return nil
+		}
+		if !l.yield(r, nil) {
+			return errStop
+		}
+	}
+}
