@@ -31,6 +31,10 @@ func Groups() []Group {
 		{[]string{rowRevokedRead}, "callers that lose their right or their token while they read", measureRevoked},
 		{[]string{rowRevokedStream}, "callers that lose their right or their token while they have a stream open", measureRevokedStreams},
 		{[]string{rowListPlain, rowListGzip, rowListNotModified}, "a cached list of 1 MB against the same bytes from a static handler", measureLists},
+		{[]string{rowLiveChange, rowLiveUpstreams}, "200 viewers of 20 changes a second, by streams, by watches of their own and by polling", measureLive},
+		{[]string{rowLiveBusy}, "1,000 viewers of changes", measureLiveBusy},
+		{[]string{rowLiveResume}, "viewers that come back 2,000 changes later", measureLiveResume},
+		{[]string{rowLiveStream, rowLiveStreamEnvoy}, "10,000 streams that nothing happens on", measureLiveIdle},
 		{[]string{rowPolicyInForce}, "from a change of the policy file until calls are treated by it", measurePolicy},
 		{[]string{rowReady}, "from the start of the gateway's own processes until a call is answered", measureReady},
 	}

@@ -29,6 +29,8 @@ type World struct {
 	static *process.Process
 	// reader may read everything, operator may write.
 	reader, operator string
+	// lives is the gateway of the live rows, once one of them was measured.
+	lives *lives
 
 	undo []func()
 }

@@ -1,6 +1,6 @@
-// Package parts owns the processes that the bench needs beside the gateway's own: the load generator, the service that
-// allows everything, the backend that answers at once, and the client that makes the two reviews and nothing else. All are
-// the bench's own program, started again under another name, so that the CPU of each can be told apart.
+// Package parts owns the processes that the bench needs beside the gateway's own: the load generator, the viewers, the
+// service that allows everything, the backend that answers at once, and the client that makes the two reviews and nothing
+// else. All are the bench's own program, started again under another name, so that the CPU of each can be told apart.
 package parts
 
 import (
@@ -21,6 +21,7 @@ import (
 
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/test/bench/load"
+	"hangar.io/glidepath/test/bench/view"
 )
 
 // prefix starts the first argument of a part.
@@ -32,6 +33,7 @@ const (
 	partReviews = "reviews"
 	partNoop    = "noop"
 	partStatic  = "static"
+	partView    = "view"
 )
 
 // Main runs the part that the arguments name, if they name one, and says whether they did. A program that uses this package
@@ -49,6 +51,8 @@ func Main(args []string) (ran bool, err error) {
 		return true, load.Main(ctx, os.Stdin, os.Stdout)
 	case name == partReviews && len(rest) == 0:
 		return true, reviewsMain(ctx, os.Stdin, os.Stdout)
+	case name == partView && len(rest) == 0:
+		return true, view.Main(ctx, os.Stdin, os.Stdout)
 	case name == partNoop && len(rest) == 1:
 		return true, serveNoop(ctx, rest[0])
 	case name == partStatic && len(rest) == 2:
