@@ -18,10 +18,11 @@ const chunk = 64 << 10
 
 // Stream is the answer to one request. It is not safe for concurrent use.
 type Stream struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
+	wire    wire
 	timeout time.Duration
+	taken   bool
 	err     error // why nothing can be sent any more
+	group   [][]byte
 
 	mu   sync.Mutex // of the deadline, which the end of a context moves
 	over error      // why the stream ends
@@ -32,19 +33,28 @@ type Stream struct {
 // Open begins the answer: nothing but events can follow. A reader that takes
 // longer than timeout for a part of what it is sent loses the stream.
 func Open(w http.ResponseWriter, timeout time.Duration) (*Stream, error) {
-	s := &Stream{w: w, control: http.NewResponseController(w), timeout: timeout}
+	control := http.NewResponseController(w)
 	// A server that reads a request within a time would end the stream with it.
-	if err := s.control.SetReadDeadline(time.Time{}); err != nil {
+	if err := control.SetReadDeadline(time.Time{}); err != nil {
 		return nil, fmt.Errorf("opening a stream: %w", err)
 	}
-	h := w.Header()
+	setHeaders(w.Header())
+	w.WriteHeader(http.StatusOK)
+	return &Stream{wire: answer{w, control}, timeout: timeout}, nil
+}
+
+func setHeaders(h http.Header) {
 	h.Set("Content-Type", ContentType)
 	h.Set("Cache-Control", "no-store")
 	// For proxies that would gather what they pass on.
 	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	return s, nil
 }
+
+// Taken says whether the stream goes on after its handler has returned.
+func (s *Stream) Taken() bool { return s.taken }
+
+// Close ends the answer. Nothing may use the stream any more.
+func (s *Stream) Close() { s.wire.close() }
 
 // EndWith ends the stream with ctx: from then on its reader has last for all
 // that it is still sent, and a Send that is busy with much stops. Otherwise a
@@ -58,7 +68,7 @@ func (s *Stream) EndWith(ctx context.Context, last time.Duration) (leave func())
 			return // the connection may serve another call
 		}
 		s.over, s.by = context.Cause(ctx), time.Now().Add(last)
-		_ = s.control.SetWriteDeadline(s.by) // Send sets it, too, and says what is wrong
+		_ = s.wire.deadline(s.by) // Send sets it, too, and says what is wrong
 	})
 	return func() {
 		stop()
@@ -77,7 +87,7 @@ func (s *Stream) extend() (over, err error) {
 	if s.over != nil && s.by.Before(deadline) {
 		deadline = s.by
 	}
-	return s.over, s.control.SetWriteDeadline(deadline)
+	return s.over, s.wire.deadline(deadline)
 }
 
 // Send writes frames and sees them off. An error means that the reader is gone
@@ -93,31 +103,47 @@ func (s *Stream) Send(frames ...[]byte) error {
 	return s.err
 }
 
+// send writes what comes to at most chunk at a time: frames that are small
+// together, large ones in parts.
 func (s *Stream) send(frames [][]byte) error {
-	sent := 0
+	defer func() {
+		clear(s.group[:cap(s.group)]) // so that an idle stream keeps none of them alive
+	}()
+	sent, size := 0, 0
+	s.group = s.group[:0]
 	for _, f := range frames {
 		for len(f) > 0 {
-			part := f[:min(len(f), chunk)]
+			part := f[:min(len(f), chunk-size)]
 			f = f[len(part):]
-			over, err := s.extend()
-			if err != nil {
+			s.group = append(s.group, part)
+			if size += len(part); size < chunk {
+				continue
+			}
+			if err := s.write(sent); err != nil {
 				return err
 			}
-			// What is small is sent all the same, so that a reader can be told
-			// of the end.
-			if over != nil && sent >= chunk {
-				return over
-			}
-			if _, err := s.w.Write(part); err != nil {
-				return err
-			}
-			sent += len(part)
+			sent, size = sent+size, 0
 		}
 	}
-	if _, err := s.extend(); err != nil {
+	if size == 0 {
+		return nil
+	}
+	return s.write(sent)
+}
+
+// write writes a group, when so much of the same Send has been sent.
+func (s *Stream) write(sent int) error {
+	over, err := s.extend()
+	if err != nil {
 		return err
 	}
-	return s.control.Flush()
+	// What is small is sent all the same, so that a reader can be told of the end.
+	if over != nil && sent >= chunk {
+		return over
+	}
+	err = s.wire.write(s.group)
+	s.group = s.group[:0]
+	return err
 }
 
 // ErrLagged says that a follower fell further behind than it may.

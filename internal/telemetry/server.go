@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"bufio"
+	"net"
 	"net/http"
 	"strconv"
 
@@ -51,7 +53,10 @@ func (t *Tracing) Handler(next http.Handler, name func(*http.Request) string) ht
 		}
 		attrs := append(make([]attribute.KeyValue, 0, 7),
 			attribute.String(attributeMethod, r.Method), attribute.String(attributeScheme, scheme), attribute.String(attributePath, r.URL.Path),
-			attribute.Int(attributeStatus, status), attribute.Int64(attributeBodySize, watched.size))
+			attribute.Int(attributeStatus, status))
+		if !watched.taken {
+			attrs = append(attrs, attribute.Int64(attributeBodySize, watched.size))
+		}
 		if agent := r.UserAgent(); agent != "" {
 			attrs = append(attrs, attribute.String(attributeUserAgent, agent))
 		}
@@ -69,10 +74,18 @@ type watchedWriter struct {
 	http.ResponseWriter
 	status int // 0 before there is one
 	size   int64
+	taken  bool // what the answer is, nobody knows here
 }
 
 // Unwrap gives the writer below.
 func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Hijack takes the connection from the server.
+func (w *watchedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.taken = err == nil
+	return conn, buffered, err
+}
 
 // WriteHeader sends the status.
 func (w *watchedWriter) WriteHeader(status int) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"hangar.io/glidepath/api/livehubapi"
@@ -56,19 +58,32 @@ type streams struct {
 
 	// serving ends when the replica does.
 	serving context.Context
-	drain   context.CancelFunc
+	stop    context.CancelFunc
+
+	mu     sync.Mutex
+	closed bool           // there is no further stream
+	open   sync.WaitGroup // streams, which the server does not know of
 }
 
 func newStreams(f *feeds, most int) *streams {
 	s := &streams{feeds: f, turns: make(chan struct{}, most)}
-	s.serving, s.drain = context.WithCancel(context.Background())
+	s.serving, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// run ends all streams when ctx does.
+// run ends all streams when ctx does, and returns when they have ended.
 func (s *streams) run(ctx context.Context) {
 	<-ctx.Done()
 	s.drain()
+	s.open.Wait()
+}
+
+// drain lets no further stream in, and begins to end those that are open.
+func (s *streams) drain() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.stop()
 }
 
 // StreamLiveRuns shows what an app's namespace holds, and how that changes.
@@ -87,49 +102,94 @@ func (s *server) StreamLiveRuns(w http.ResponseWriter, r *http.Request, app stri
 	}
 }
 
-// serve answers a call with a stream; an error is the answer instead.
+// serve answers a call with a stream; an error is the answer instead. The stream
+// goes on without the server where it can: then an idle one takes a third of the
+// memory.
 func (s *streams) serve(w http.ResponseWriter, r *http.Request, where scope, lastID string, wait time.Duration) error {
+	one, err := s.admit(r, where)
+	if err != nil {
+		return err
+	}
+	viewer, err := join(one.ctx, one.feed, lastID, wait)
+	if err != nil {
+		one.leave()
+		return err
+	}
+	stream, err := sse.Take(w, r, writeTime, func() { one.end(context.Canceled) })
+	if err != nil {
+		one.leave()
+		return err
+	}
+	show := func() {
+		defer one.leave()
+		defer stream.Close()
+		for _, c := range []context.Context{s.serving, one.life} {
+			defer endWith(c, one.end)()
+		}
+		defer stream.EndWith(one.ctx, endTime)()
+		s.show(one.ctx, stream, viewer)
+	}
+	if !stream.Taken() {
+		show()
+		return nil
+	}
+	one.detach()
+	go show()
+	return nil
+}
+
+// admitted is what is held for a stream until it ends.
+type admitted struct {
+	// ctx is the stream's. It ends with the call's until detach.
+	ctx    context.Context //nolint:containedctx // that of the stream
+	end    context.CancelCauseFunc
+	detach func()
+	feed   *feed.Feed
+	life   context.Context //nolint:containedctx // that of the feed
+	// undo gives back what is held, the last first.
+	undo []func()
+}
+
+func (a *admitted) leave() {
+	for _, undo := range slices.Backward(a.undo) {
+		undo()
+	}
+}
+
+// admit gives a call all that its stream needs, or says why it gets none.
+func (s *streams) admit(r *http.Request, where scope) (*admitted, error) {
 	free, err := s.take(r.PathValue("app"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer free()
-	ctx, release, err := s.keep(r)
+	ctx, release, err := s.keep(r.WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
-		return err
+		free()
+		return nil, err
 	}
-	defer release()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-
+	a := &admitted{}
+	a.ctx, a.end = context.WithCancelCause(ctx)
+	attached := context.AfterFunc(r.Context(), func() { a.end(context.Canceled) })
+	a.detach = func() { attached() }
 	f, life, leave := s.feeds.join(where)
-	defer leave()
-	viewer, err := join(ctx, f, lastID, wait)
-	if err != nil {
-		return err
-	}
-	stream, err := sse.Open(w, writeTime)
-	if err != nil {
-		return err
-	}
-	for _, c := range []context.Context{s.serving, life} {
-		defer endWith(c, cancel)()
-	}
-	defer stream.EndWith(ctx, endTime)()
-	s.show(ctx, stream, viewer)
-	return nil
+	a.feed, a.life = f, life
+	a.undo = []func(){free, release, func() { a.end(nil) }, a.detach, leave}
+	return a, nil
 }
 
 // take gives a stream its turn, or says that there is none.
 func (s *streams) take(app string) (free func(), err error) {
 	full := problem.New(problem.Busy, "").WithHint("poll GET /v1/apps/" + app + "/live instead")
-	if s.serving.Err() != nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
 		// The edge tries another replica.
 		return nil, problem.New(problem.Busy, "this replica is ending").WithHint(full.Hint)
 	}
 	select {
 	case s.turns <- struct{}{}:
-		return func() { <-s.turns }, nil
+		s.open.Add(1)
+		return func() { <-s.turns; s.open.Done() }, nil
 	default:
 		return nil, full
 	}
