@@ -17,11 +17,13 @@ type Fault struct {
 	Delay  time.Duration // before the answer begins; ends early when the client gives up
 	Status int           // answers with this status and Body
 	Body   string
-	Empty  bool   // a list is answered with 200 and nothing, as when its SQL failed
-	Loop   string // a list names this token as that of the next page
-	Cut    int    // cuts the connection after so many bytes of the answer; 0 does not
-	Hang   int    // sends so many bytes of the answer and then nothing, until the client gives up; 0 does not
-	Append string // comes behind the answer
+	Empty  bool // a list is answered with 200 and nothing, as when its SQL failed
+	// Unfiltered has a list hold what its filter does not select.
+	Unfiltered bool
+	Loop       string // a list names this token as that of the next page
+	Cut        int    // cuts the connection after so many bytes of the answer; 0 does not
+	Hang       int    // sends so many bytes of the answer and then nothing, until the client gives up; 0 does not
+	Append     string // comes behind a log
 }
 
 // SetFaults replaces the faults. The first one that fits a request meets it.

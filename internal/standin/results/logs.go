@@ -16,10 +16,8 @@ func (s *Server) serveLog(w http.ResponseWriter, t target) error {
 	s.store.mu.Lock()
 	text, stored := s.store.logs[t.parent+"/"+t.result+"/"+t.name]
 	known := false
-	for _, table := range []*table{s.store.records[t.parent+"/"+t.result]} {
-		if table != nil {
-			_, known = table.byName[t.parent+"/results/"+t.result+"/records/"+t.name]
-		}
+	if table := s.store.records[t.parent+"/"+t.result]; table != nil {
+		_, known = table.byName[t.parent+"/results/"+t.result+"/records/"+t.name]
 	}
 	s.store.mu.Unlock()
 	if s.cfg.Logs == PluginLogs {

@@ -3,6 +3,7 @@ package results
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -145,7 +146,11 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request, t target, f Fault
 	}
 	switch {
 	case t.kind == kindLogs && t.one:
-		return s.serveLog(w, t)
+		if err := s.serveLog(w, t); err != nil {
+			return err
+		}
+		_, _ = io.WriteString(w, f.Append) // a client that left reads nothing
+		return nil
 	case t.one:
 		return s.serveOne(w, t)
 	case t.kind == kindSummary:

@@ -75,13 +75,13 @@ type table struct {
 
 func newTable() *table { return &table{byName: map[string]*row{}} }
 
-func (t *table) put(r *row) {
-	t.byName[r.fullName("records")] = r
+func (t *table) put(key string, r *row) {
+	t.byName[key] = r
 	t.orders = nil
 }
 
-func (t *table) remove(r *row) {
-	delete(t.byName, r.fullName("records"))
+func (t *table) remove(key string) {
+	delete(t.byName, key)
 	t.orders = nil
 }
 
@@ -166,8 +166,9 @@ func (s *Server) PutRecord(rec Record) error {
 	r.value = pack(rec.Value)
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
+	key := r.fullName(kindRecords)
 	for _, name := range r.tables() {
-		of(s.store.records, name).put(r)
+		of(s.store.records, name).put(key, r)
 	}
 	return nil
 }
@@ -187,8 +188,9 @@ func (s *Server) PutResult(res Result) error {
 	r.complete()
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	of(s.store.results, anyName).put(r)
-	of(s.store.results, r.parent).put(r)
+	key := r.fullName(kindResults)
+	of(s.store.results, anyName).put(key, r)
+	of(s.store.results, r.parent).put(key, r)
 	return nil
 }
 
@@ -196,12 +198,9 @@ func (s *Server) PutResult(res Result) error {
 func (s *Server) DeleteRecord(parent, result, name string) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	r := of(s.store.records, parent+"/"+result).byName[(&row{parent: parent, result: result, name: name}).fullName("records")]
-	if r == nil {
-		return
-	}
+	r := &row{parent: parent, result: result, name: name}
 	for _, name := range r.tables() {
-		of(s.store.records, name).remove(r)
+		of(s.store.records, name).remove(r.fullName(kindRecords))
 	}
 }
 

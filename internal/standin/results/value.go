@@ -4,6 +4,7 @@ import (
 	"crypto/md5" //nolint:gosec // UUIDs of version 3, no secret
 	jsonv2 "encoding/json/v2"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,9 +24,9 @@ const packFrom = 512
 
 func pack(value []byte) packed {
 	if len(value) < packFrom {
-		return packed{append([]byte(nil), value...), true}
+		return packed{slices.Clone(value), true}
 	}
-	return packed{bytes: s2.EncodeBetter(nil, value)}
+	return packed{bytes: slices.Clip(slices.Clone(s2.EncodeBetter(nil, value)))} // without the room that encoding took
 }
 
 func (p packed) unpack() []byte {

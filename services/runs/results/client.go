@@ -31,6 +31,8 @@ type Limits struct {
 	// RecordBytes is how large the value of one record may be, as archived; 4 MiB,
 	// more than twice of what a cluster can hold.
 	RecordBytes int
+	// LogBytes is how large one log may be; 256 MiB.
+	LogBytes int64
 	// Records is how many records one list may have; 500,000.
 	Records int
 	// Attempts is how often one request is made; 3.
@@ -39,16 +41,21 @@ type Limits struct {
 	Pause time.Duration
 	// Stall is how long an answer may bring nothing; 20 s.
 	Stall time.Duration
+	// Time is how long one request, and one list with what is done with its
+	// records, may take; 90 s.
+	Time time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
 	set(&l.PageRecords, 200)
 	set(&l.PageBytes, 256<<20)
 	set(&l.RecordBytes, 4<<20)
+	set(&l.LogBytes, 256<<20)
 	set(&l.Records, 500_000)
 	set(&l.Attempts, 3)
 	set(&l.Pause, 200*time.Millisecond)
 	set(&l.Stall, 20*time.Second)
+	set(&l.Time, 90*time.Second)
 	return l
 }
 
@@ -135,7 +142,7 @@ func path(parts ...string) (string, error) {
 func (c *Client) get(ctx context.Context, doing, path string, query url.Values) (*http.Response, error) {
 	u := *c.base
 	u.Path, u.RawQuery = u.Path+path, query.Encode()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, c.limits.Time) // ends with the body
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		cancel()

@@ -65,16 +65,21 @@ func (a archive) put(object string) {
 // client gives a client of the archive at the time of the tests.
 func (a archive) client(limits results.Limits) *results.Client {
 	a.t.Helper()
-	transport := &http.Transport{}
-	a.t.Cleanup(transport.CloseIdleConnections)
 	if limits.Pause == 0 {
 		limits.Pause = time.Millisecond
 	}
-	c, err := results.New(results.Config{URL: a.URL(), Transport: transport, Limits: limits, Now: func() time.Time { return now }})
+	c, err := results.New(results.Config{URL: a.URL(), Transport: a.transport(), Limits: limits, Now: func() time.Time { return now }})
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return c
+}
+
+// transport is closed with the test.
+func (a archive) transport() *http.Transport {
+	t := &http.Transport{}
+	a.t.Cleanup(t.CloseIdleConnections)
+	return t
 }
 
 // uids gives the UIDs that a list yields, and the error that ends it.

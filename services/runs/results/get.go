@@ -106,7 +106,7 @@ type status struct {
 
 // refusal reads the body of a refusal. It is nil when a relay wrote its own.
 func refusal(body io.Reader) *status {
-	raw, err := io.ReadAll(io.LimitReader(body, 8<<10))
+	raw, err := io.ReadAll(io.LimitReader(body, maxErrorLine))
 	if err != nil {
 		return nil
 	}

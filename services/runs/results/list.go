@@ -72,6 +72,8 @@ func (c *Client) list(ctx context.Context, q query) iter.Seq2[Record, error] {
 		return fails(&Error{Doing: q.doing(), Cause: final(err.Error())})
 	}
 	return func(yield func(Record, error) bool) {
+		ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
+		defer cancel()
 		l := &listing{
 			client: c, query: q, path: at, size: c.limits.PageRecords, yield: yield,
 			seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, tokens: map[string]struct{}{},

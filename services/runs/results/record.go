@@ -74,7 +74,7 @@ func (w wireRecord) decode(namespace, kind string) (Record, error) {
 	case parts == nil:
 		return Record{}, badRecord("", "its name is none")
 	case namespace != anyNamespace && parts[1] != namespace:
-		return Record{}, badRecord(w.name, "it is of another namespace")
+		return Record{}, badRecord("", "it is of another namespace") // which is nobody's to know
 	case w.dataType != "tekton.dev/v1."+kind && w.dataType != "tekton.dev/v1beta1."+kind:
 		return r, badRecord(w.name, "it is of another type than asked for")
 	case w.clipped:
