@@ -15,3 +15,4 @@ package api
 //go:generate go run ./internal/gen
 //go:generate go tool oapi-codegen -config authzapi/oapi-codegen.yaml -o authzapi/authz.gen.go openapi.yaml
 //go:generate go tool oapi-codegen -config livehubapi/oapi-codegen.yaml -o livehubapi/livehub.gen.go openapi.yaml
+//go:generate go tool oapi-codegen -config runsapi/oapi-codegen.yaml -o runsapi/runs.gen.go openapi.yaml

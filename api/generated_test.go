@@ -17,8 +17,8 @@ func TestTheGeneratedServersAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(configs) != 2 {
-		t.Fatalf("there are %d configurations, not those of the 2 backends that serve: %q", len(configs), configs)
+	if len(configs) != 3 {
+		t.Fatalf("there are %d configurations, not those of the 3 backends that serve: %q", len(configs), configs)
 	}
 	for _, config := range configs {
 		t.Run(filepath.Dir(config), func(t *testing.T) {

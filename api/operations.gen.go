@@ -70,6 +70,11 @@ func operationTable() []Operation {
 			},
 			HeaderParams: []Param{
 				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
+				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
 					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
 					MaxLength: 256,
@@ -81,7 +86,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/runs/{result}",
 			Tier: "T0", Backend: "runs", Scope: "app",
 			Verb: "get", Resource: "runs", Subresource: "",
-			Stream: false, Write: false, Cached: true, Planned: true,
+			Stream: false, Write: false, Cached: true, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",
@@ -97,6 +102,11 @@ func operationTable() []Operation {
 				},
 			},
 			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
 					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
@@ -131,6 +141,11 @@ func operationTable() []Operation {
 				},
 			},
 			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
 					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",
@@ -186,6 +201,11 @@ func operationTable() []Operation {
 				},
 			},
 			HeaderParams: []Param{
+				{
+					Name: "If-None-Match", In: "header",
+					Pattern:   "^[ -~]+$",
+					MaxLength: 4096,
+				},
 				{
 					Name: "X-Glidepath-On-Behalf-Of", In: "header",
 					Pattern:   "^[!-+.-~-](?:[ -+.-~-]{0,254}[!-+.-~-])?$",

@@ -11,6 +11,7 @@ import (
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/api/authzapi"
 	"hangar.io/glidepath/api/livehubapi"
+	"hangar.io/glidepath/api/runsapi"
 )
 
 // routeList is a mux that remembers what was registered.
@@ -28,9 +29,10 @@ func (l *routeList) HandleFunc(pattern string, handler func(http.ResponseWriter,
 // servers with the operations that are not planned, in both directions.
 func TestTheGeneratedServersRouteWhatIsServed(t *testing.T) {
 	t.Parallel()
-	routes := map[string]*routeList{"authz": {}, "livehub": {}}
+	routes := map[string]*routeList{"authz": {}, "livehub": {}, "runs": {}}
 	authzapi.HandlerFromMux(nil, routes["authz"])
 	livehubapi.HandlerFromMux(nil, routes["livehub"])
+	runsapi.HandlerFromMux(nil, routes["runs"])
 
 	got, want := map[string][]string{}, map[string][]string{}
 	for backend, list := range routes {

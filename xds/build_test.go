@@ -15,7 +15,7 @@ import (
 
 func options() EdgeOptions {
 	return EdgeOptions{
-		Listen: "0.0.0.0:8080", Backends: "livehub=10.0.0.1:8080,10.0.0.2:8080",
+		Listen: "0.0.0.0:8080", Backends: "livehub=10.0.0.1:8080,10.0.0.2:8080;runs=10.0.0.3:8080",
 		AuthzSocket: "/run/authz.sock", AuthzHTTPSocket: "/run/authz-http.sock", TraceConfig: telemetry.TraceConfig{TraceRatio: 1},
 	}
 }
@@ -180,11 +180,11 @@ func TestWhatKeepsAnEdgeFromBeingBuilt(t *testing.T) {
 		"a served operation without a backend": {func(o *EdgeOptions) { o.Backends = "" }, []string{
 			"operation listLive: --backends does not say where livehub is", "operation listLiveTaskRuns:",
 		}},
-		"a backend that nothing needs": {func(o *EdgeOptions) { o.Backends += ";redis=10.0.0.3:1" }, []string{
+		"a backend that nothing needs": {func(o *EdgeOptions) { o.Backends += ";redis=10.0.0.4:1" }, []string{
 			"--backends: no served operation has the backend redis",
 		}},
-		"a backend of planned operations only": {func(o *EdgeOptions) { o.Backends += ";runs=10.0.0.3:1" }, []string{
-			"--backends: no served operation has the backend runs",
+		"a backend of planned operations only": {func(o *EdgeOptions) { o.Backends += ";releases=10.0.0.3:1" }, []string{
+			"--backends: no served operation has the backend releases",
 		}},
 		"every option at once": {func(o *EdgeOptions) {
 			*o = EdgeOptions{Listen: "8080", Backends: "livehub;x=1;livehub=a:b", AuthzSocket: "authz.sock", ServePlanned: "x", TraceConfig: telemetry.TraceConfig{OTLPEndpoint: "https://user:pass@c", TraceRatio: 2}}
@@ -198,9 +198,9 @@ func TestWhatKeepsAnEdgeFromBeingBuilt(t *testing.T) {
 		"people without an address":    {func(o *EdgeOptions) { o.PeopleHosts = []string{"people.example"} }, []string{"--people-listen and --people-hosts: one without the other"}},
 		"people at an address of none": {func(o *EdgeOptions) { o.PeopleListen, o.PeopleHosts = "8090", []string{"people.example"} }, []string{`--people-listen: "8090" is not host:port`}},
 		"people under any host":        {func(o *EdgeOptions) { o.PeopleListen, o.PeopleHosts = "0.0.0.0:8090", []string{"*"} }, []string{`people.hosts: "*" is not a host's name`}},
-		"a backend given twice":        {func(o *EdgeOptions) { o.Backends = "livehub=a:1;livehub=b:1" }, []string{"--backends: livehub is given twice"}},
+		"a backend given twice":        {func(o *EdgeOptions) { o.Backends = "livehub=a:1;livehub=b:1;runs=c:1" }, []string{"--backends: livehub is given twice"}},
 		"a port of nothing":            {func(o *EdgeOptions) { o.Listen = "0.0.0.0:0" }, []string{`--listen: "0.0.0.0:0" is not host:port`}},
-		"names and addresses":          {func(o *EdgeOptions) { o.Backends = "livehub=livehub:1,10.0.0.1:1" }, []string{"names and fixed addresses cannot be mixed"}},
+		"names and addresses":          {func(o *EdgeOptions) { o.Backends = "livehub=livehub:1,10.0.0.1:1;runs=10.0.0.3:1" }, []string{"names and fixed addresses cannot be mixed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

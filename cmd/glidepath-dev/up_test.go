@@ -213,7 +213,7 @@ func variables(t *testing.T, h here) {
 func listed(t *testing.T, h here) {
 	t.Helper()
 	found := h.processes(t)
-	for _, name := range []string{"supervisor", "etcd", "kube-apiserver", "redis", "livehub", "authz", "xds", "envoy", "simulator"} {
+	for _, name := range []string{"supervisor", "etcd", "kube-apiserver", "redis", "livehub", "runs", "authz", "xds", "envoy", "simulator"} {
 		if e, ok := found[name]; !ok || !runs(e.PID) {
 			t.Errorf("%s is %+v", name, e)
 		}
@@ -241,7 +241,7 @@ func again(t *testing.T, h here) {
 func mended(t *testing.T, h here) {
 	t.Helper()
 	env := h.environment(t)
-	for _, name := range []string{"envoy", "livehub", "redis", "kube-apiserver"} {
+	for _, name := range []string{"envoy", "livehub", "runs", "redis", "kube-apiserver"} {
 		before := h.processes(t)[name].PID
 		must(t, syscall.Kill(before, syscall.SIGKILL))
 		eventually(t, name+" is started again", func() bool { now := h.processes(t)[name].PID; return now != before && runs(now) })

@@ -47,7 +47,7 @@ func policyFile(t *testing.T, content string) string {
 
 func TestRenderPrintsWhatEnvoyWouldServe(t *testing.T) {
 	t.Parallel()
-	out, err := run(t, "xds", "render", "--listen=127.0.0.1:8080", "--backends=livehub=10.0.0.1:1",
+	out, err := run(t, "xds", "render", "--listen=127.0.0.1:8080", "--backends=livehub=10.0.0.1:1;runs=10.0.0.2:1",
 		"--policy="+policyFile(t, "version: 1\noperations: {listLive: {timeout: 1234ms}}\n"))
 	if err != nil {
 		t.Fatal(err)

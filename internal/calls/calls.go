@@ -1,5 +1,3 @@
-// Package calls owns what every backend tells about the calls that it answers,
-// besides their answers: their spans, and which contract it serves.
 package calls
 
 import (

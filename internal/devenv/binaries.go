@@ -30,7 +30,7 @@ func buildBinaries(ctx context.Context, root string, cfg GatewayConfig) (string,
 	begun := time.Now()
 	progress("building the gateway")
 	args := append([]string{"build"}, flags...)
-	args = append(args, "-o", dir+string(filepath.Separator), "./cmd/authz", "./cmd/livehub", "./cmd/xds")
+	args = append(args, "-o", dir+string(filepath.Separator), "./cmd/authz", "./cmd/livehub", "./cmd/runs", "./cmd/xds")
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = root, env
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -116,7 +116,7 @@ func (g *Gateway) startXDS(ctx context.Context, e *Edge, index int) error {
 	args := []string{
 		"--people-listen=" + e.PeopleAddr, "--people-hosts=" + PeopleHost,
 		"--socket=" + e.socket("xds"), "--authz-socket=" + e.checks, "--authz-http-socket=" + e.socket("authz-http"),
-		"--listen=" + ports.Loopback(number), "--backends=livehub=" + g.livehubAddresses(), "--policy=" + e.Policy, "--state-dir=" + state,
+		"--listen=" + ports.Loopback(number), g.backendsFlag(), "--policy=" + e.Policy, "--state-dir=" + state,
 	}
 	if g.cfg.PlannedTo != "" {
 		args = append(args, "--serve-planned="+g.cfg.PlannedTo)
@@ -170,16 +170,4 @@ func (g *Gateway) startEnvoy(ctx context.Context, e *Edge, index int) error {
 	g.undo = append(g.undo, e.Envoy.Stop)
 	g.add(name, e.Envoy.Process, e.URL, e.PeopleURL(), e.socket("admin"))
 	return nil
-}
-
-func (g *Gateway) livehubAddresses() string {
-	var addresses []string
-	for _, b := range g.Livehubs {
-		address := strings.TrimPrefix(b.URL, "http://")
-		if b.Relay != nil {
-			address = b.Relay.Addr
-		}
-		addresses = append(addresses, address)
-	}
-	return strings.Join(addresses, ",")
 }

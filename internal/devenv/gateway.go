@@ -11,6 +11,7 @@ import (
 	"hangar.io/glidepath/internal/standin/faultproxy"
 	"hangar.io/glidepath/internal/standin/provider"
 	"hangar.io/glidepath/internal/standin/relay"
+	"hangar.io/glidepath/internal/standin/results"
 )
 
 // GatewayConfig says what a gateway is made of. The zero value but for Dir is one of everything on free ports.
@@ -19,6 +20,7 @@ type GatewayConfig struct {
 	Port     int    // the first edge's; 0 is a free one
 	Edges    int    // edge pods, each an Envoy with its authz and xds; 0 is one
 	Livehubs int    // replicas of livehub; 0 is one
+	Runs     int    // replicas of runs; 0 is one
 
 	APIServer *APIServer // a running one to share, which stays with its owner; nil starts one
 	Redis     *Redis     // a running one to share, which stays with its owner; nil starts one
@@ -26,7 +28,7 @@ type GatewayConfig struct {
 	Faults    bool                // puts a fault proxy between the API server and the gateway's processes
 	Relays    bool                // puts a relay between the edges and each replica of a backend
 	PlannedTo string              // host:port that gets the operations whose backend does not exist yet
-	Args      map[string][]string // further flags by process: authz, xds, livehub, envoy
+	Args      map[string][]string // further flags by process: authz, xds, livehub, runs, envoy
 	Race      bool                // builds the gateway's processes with the race detector, where there is a C compiler
 	Static    bool                // builds them without cgo instead, as they are in an image
 	Progress  func(line string)   // told what is being done; nil is silence
@@ -43,8 +45,10 @@ type Gateway struct {
 	Redis     *Redis
 	Faults    *faultproxy.Proxy  // nil unless asked for
 	Provider  *provider.Provider // whom the gateway takes people's ID tokens of; in this process
+	Results   *results.Server    // the archive of runs; in this process
 	Edges     []*Edge
 	Livehubs  []*Backend
+	Runs      []*Backend
 	// AuthzKubeconfig is the file with the rights that authz has at the API server.
 	AuthzKubeconfig string
 	// DenyList is the file of the emergency deny-list, which every authz follows; it denies nobody at first.
@@ -95,7 +99,7 @@ func StartGateway(ctx context.Context, cfg GatewayConfig) (*Gateway, error) {
 	if cfg.Progress == nil {
 		cfg.Progress = func(string) {}
 	}
-	cfg.Edges, cfg.Livehubs = max(cfg.Edges, 1), max(cfg.Livehubs, 1)
+	cfg.Edges, cfg.Livehubs, cfg.Runs = max(cfg.Edges, 1), max(cfg.Livehubs, 1), max(cfg.Runs, 1)
 	g := &Gateway{cfg: cfg}
 	if err := g.start(ctx); err != nil {
 		g.Stop()
@@ -115,7 +119,7 @@ func (g *Gateway) Stop() {
 // Parts lists the processes in the order they were started.
 func (g *Gateway) Parts() []Part { return slices.Clone(g.parts) }
 
-// Binary is the path of a program of the gateway: authz, livehub or xds.
+// Binary is the path of a program of the gateway: authz, livehub, runs or xds.
 func (g *Gateway) Binary(name string) string { return filepath.Join(g.bin, name) }
 
 // IdentityKeysDir is the folder of the public keys that authz's identities are verified with.
@@ -140,10 +144,11 @@ func (g *Gateway) start(ctx context.Context) error {
 	if err := g.prepareStreams(); err != nil {
 		return err
 	}
-	for i := range g.cfg.Livehubs {
-		if err := g.startLivehub(ctx, i, ids); err != nil {
-			return err
-		}
+	if err := g.startResults(); err != nil {
+		return err
+	}
+	if err := g.startBackends(ctx, ids); err != nil {
+		return err
 	}
 	for i := range g.cfg.Edges {
 		if err := g.startEdge(ctx, i, ids); err != nil {

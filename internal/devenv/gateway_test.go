@@ -51,7 +51,7 @@ func TestStoppingAGatewayEndsItsOwnPartsAlone(t *testing.T) {
 	for _, part := range g.Parts() {
 		names = append(names, part.Name)
 	}
-	if got := strings.Join(names, " "); got != "redis livehub authz xds envoy" {
+	if got := strings.Join(names, " "); got != "redis livehub runs authz xds envoy" {
 		t.Errorf("its parts are %q", got)
 	}
 	g.Stop()

@@ -12,6 +12,7 @@ import (
 // identityFiles are what the gateway's processes are told apart by. Each process is given its own files alone.
 type identityFiles struct {
 	authzKubeconfig, livehubKubeconfig string
+	runsKubeconfig                     string
 	identityKey, identityKeysDir       string
 	sealKey                            string
 	renewalKeys                        string
@@ -23,6 +24,7 @@ func (g *Gateway) identities(ctx context.Context) (identityFiles, error) {
 	ids := identityFiles{
 		authzKubeconfig:   filepath.Join(dir, "authz.kubeconfig"),
 		livehubKubeconfig: filepath.Join(dir, "livehub.kubeconfig"),
+		runsKubeconfig:    filepath.Join(dir, "runs.kubeconfig"),
 		identityKey:       filepath.Join(dir, "authz", "identity.pem"),
 		identityKeysDir:   filepath.Join(dir, "identity-keys"),
 		sealKey:           filepath.Join(dir, "livehub.seal"),
@@ -40,6 +42,7 @@ func (g *Gateway) identities(ctx context.Context) (identityFiles, error) {
 	for file, account := range map[string]string{
 		ids.authzKubeconfig:   fleet.AuthzServiceAccount,
 		ids.livehubKubeconfig: fleet.LivehubServiceAccount,
+		ids.runsKubeconfig:    fleet.RunsServiceAccount,
 	} {
 		if err := g.APIServer.WriteKubeconfig(ctx, file, g.kubeURL(), fleet.PlatformNamespace, account); err != nil {
 			return ids, err

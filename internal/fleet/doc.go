@@ -25,7 +25,8 @@
 //	delegate    reader, operator, releaser      cluster-wide; the gateway is to know it as a delegate
 //	stranger    nothing                         -
 //
-// The gateway's own processes have identities in platform-system, in manifests/rbac/authz.yaml and livehub.yaml: authz
+// The gateway's own processes have identities in platform-system, in manifests/rbac/authz.yaml, livehub.yaml and runs.yaml: authz
 // creates TokenReviews and SubjectAccessReviews and sees namespaces; livehub lists and watches runs, gets TaskRuns, pods
-// and pod logs. Neither may do anything else, and no caller may do anything on the cluster's own resources.
+// and pod logs; runs lists namespaces. None may do anything else, and no caller may do anything on the cluster's own
+// resources.
 package fleet

@@ -33,6 +33,7 @@ const (
 const (
 	AuthzServiceAccount   = "glidepath-authz"
 	LivehubServiceAccount = "glidepath-livehub"
+	RunsServiceAccount    = "glidepath-runs"
 )
 
 // PipelineServiceAccount is what a pipeline's tasks run as in every app's namespace.

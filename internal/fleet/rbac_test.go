@@ -99,6 +99,7 @@ func TestCallersMayDoNothingToTheClusterItself(t *testing.T) {
 func TestTheGatewaysIdentitiesMayWhatTheirWorkNeeds(t *testing.T) {
 	t.Parallel()
 	authz, livehub := fleet.ServiceIdentity(fleet.AuthzServiceAccount), fleet.ServiceIdentity(fleet.LivehubServiceAccount)
+	runs := fleet.ServiceIdentity(fleet.RunsServiceAccount)
 	for _, tt := range []struct {
 		who         fleet.Caller
 		group, what string
@@ -133,6 +134,16 @@ func TestTheGatewaysIdentitiesMayWhatTheirWorkNeeds(t *testing.T) {
 		{livehub, "authentication.k8s.io", "create tokenreviews", false},
 		{livehub, "authorization.k8s.io", "create subjectaccessreviews", false},
 		{livehub, group, "list runs", false},
+		{runs, "", "list namespaces", true},
+		{runs, "", "get namespaces", false},
+		{runs, "", "watch namespaces", false},
+		{runs, "", "create namespaces", false},
+		{runs, "", "get secrets", false},
+		{runs, "", "get pods/log", false},
+		{runs, "tekton.dev", "list pipelineruns", false},
+		{runs, "tekton.dev", "create pipelineruns", false},
+		{runs, "results.tekton.dev", "list records", false},
+		{runs, group, "list runs", false},
 	} {
 		if got := allowed(t, tt.who, tt.group, tt.what, ""); got != tt.want {
 			t.Errorf("may %s %s: got %t, want %t", tt.who.Name, tt.what, got, tt.want)

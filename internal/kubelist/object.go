@@ -5,6 +5,7 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Kind says what a list holds.
@@ -48,6 +49,20 @@ func (k Kind) show(raw jsontext.Value) (Meta, []byte, error) {
 		return o.Meta, k.rewrite(raw, o), nil
 	}
 	return o.Meta, raw, nil
+}
+
+// WithoutManagedFields gives an object's JSON without its
+// metadata.managedFields, and with every other byte as it is: raw itself where
+// there are none. raw is valid JSON.
+func WithoutManagedFields(raw []byte) ([]byte, error) {
+	o, err := scan(raw)
+	if err != nil {
+		return nil, err
+	}
+	if o.cutFrom == o.cutTo {
+		return raw, nil
+	}
+	return slices.Concat(raw[:o.cutFrom], raw[o.cutTo:]), nil
 }
 
 // rewrite makes the changes that scan found necessary. Every other byte stays.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"hangar.io/glidepath/api/livehubapi"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/podlog"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/renewal"
@@ -67,10 +68,10 @@ type logName struct{ taskRun, container string }
 // part of a path.
 func (n logName) check() error {
 	if len(n.taskRun) > maxNameBytes || len(validation.IsDNS1123Subdomain(n.taskRun)) > 0 {
-		return problem.Newf(problem.BadRequest, "%s is not the name of a TaskRun", quoted(n.taskRun))
+		return problem.Newf(problem.BadRequest, "%s is not the name of a TaskRun", calls.Quoted(n.taskRun))
 	}
 	if len(validation.IsDNS1123Label(n.container)) > 0 {
-		return problem.Newf(problem.BadRequest, "%s is not the name of a container", quoted(n.container)).
+		return problem.Newf(problem.BadRequest, "%s is not the name of a container", calls.Quoted(n.container)).
 			WithHint("the container of a step is step-<step>")
 	}
 	return nil

@@ -3,14 +3,12 @@ package livehub
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/api/livehubapi"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -19,22 +17,6 @@ const (
 	maxNames     = 200
 	maxNameBytes = 63
 )
-
-// checkQuery refuses a query that cannot be read, and one that gives a
-// parameter of the operation twice: which of the two counts, readers along the
-// way might not agree on. Other parameters do not matter.
-func checkQuery(op api.Operation, r *http.Request) error {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return problem.New(problem.BadRequest, "the query is malformed").WithHint("send name=value pairs, percent-encoded, with & between them")
-	}
-	for _, p := range op.QueryParams {
-		if len(query[p.Name]) > 1 {
-			return problem.Newf(problem.BadRequest, "%s is given %d times", p.Name, len(query[p.Name])).WithHint("give it once")
-		}
-	}
-	return nil
-}
 
 // badParameter answers a parameter that the generated code could not read.
 func badParameter(w http.ResponseWriter, r *http.Request, err error) {
@@ -73,7 +55,7 @@ func runNames(given *[]string) ([]string, error) {
 	names = slices.Compact(names)
 	for _, name := range names {
 		if len(name) > maxNameBytes || len(validation.IsDNS1123Subdomain(name)) > 0 {
-			return nil, problem.Newf(problem.BadRequest, "pipelineRuns: %s is not the name of a PipelineRun", quoted(name)).
+			return nil, problem.Newf(problem.BadRequest, "pipelineRuns: %s is not the name of a PipelineRun", calls.Quoted(name)).
 				WithHint("a name has at most 63 lower-case letters, digits, - and .; names are separated by commas")
 		}
 	}
@@ -82,14 +64,4 @@ func runNames(given *[]string) ([]string, error) {
 			WithHint("ask in several calls")
 	}
 	return names, nil
-}
-
-// quoted gives what a caller sent in a form and length that fit into an answer
-// and an audit line.
-func quoted(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strconv.QuoteToASCII(s[:most]) + "..."
-	}
-	return strconv.QuoteToASCII(s)
 }

@@ -18,6 +18,7 @@ import (
 
 	"hangar.io/glidepath/authz"
 	"hangar.io/glidepath/services/livehub"
+	"hangar.io/glidepath/services/runs"
 )
 
 // scrape reads a metrics listener.
@@ -139,7 +140,7 @@ func TestEveryProcessOfTheAPINamesItsContractAndItself(t *testing.T) {
 	if err := json.Unmarshal(get(t, "/v1/contract", as("stranger")).body, &contract); err != nil {
 		t.Fatal(err)
 	}
-	for _, url := range []string{gw.Edges[0].AuthzMetrics, gw.Livehubs[0].Metrics} {
+	for _, url := range []string{gw.Edges[0].AuthzMetrics, gw.Livehubs[0].Metrics, gw.Runs[0].Metrics} {
 		families := scrape(t, url)
 		info := families["glidepath_api_contract_info"]
 		m := labelled(info, map[string]string{"contract_version": strconv.Itoa(contract.Version)})
@@ -156,7 +157,7 @@ func TestEveryProcessOfTheAPINamesItsContractAndItself(t *testing.T) {
 
 // rule: R416
 func TestTheMetricsListenerServesMetricsAndNoRoute(t *testing.T) {
-	for _, config := range []reflect.Type{reflect.TypeFor[authz.Config](), reflect.TypeFor[livehub.Config]()} {
+	for _, config := range []reflect.Type{reflect.TypeFor[authz.Config](), reflect.TypeFor[livehub.Config](), reflect.TypeFor[runs.Config]()} {
 		field, ok := config.FieldByName("MetricsListen")
 		if !ok || field.Tag.Get("env") != "METRICS_LISTEN" || field.Tag.Get("default") != ":9090" {
 			t.Errorf("%s: %s", config, field.Tag)
@@ -165,7 +166,7 @@ func TestTheMetricsListenerServesMetricsAndNoRoute(t *testing.T) {
 	if a := get(t, "/metrics", as("reader")); a.status != http.StatusNotFound {
 		t.Errorf("the edge answers %d to /metrics", a.status)
 	}
-	for _, url := range []string{gw.Edges[0].AuthzMetrics, gw.Livehubs[0].Metrics} {
+	for _, url := range []string{gw.Edges[0].AuthzMetrics, gw.Livehubs[0].Metrics, gw.Runs[0].Metrics} {
 		base := strings.TrimSuffix(url, "/metrics")
 		for path, want := range map[string]int{
 			"/metrics": http.StatusOK, "/v1/whoami": http.StatusNotFound, "/": http.StatusNotFound, "/healthz": http.StatusNotFound,

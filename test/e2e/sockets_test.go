@@ -153,7 +153,7 @@ func wantPages(t *testing.T, what, base string, served ...string) {
 func TestNothingElseListens(t *testing.T) {
 	e := gw.Edges[0]
 	envoy, authz, xds := listening(t, e.Envoy.Process.PID()), listening(t, e.Authz.PID()), listening(t, e.XDS.PID())
-	livehub := listening(t, gw.Livehubs[0].Process.PID())
+	livehub, runs := listening(t, gw.Livehubs[0].Process.PID()), listening(t, gw.Runs[0].Process.PID())
 	for name, on := range map[string]struct {
 		got []string
 		max int
@@ -163,6 +163,7 @@ func TestNothingElseListens(t *testing.T) {
 		"authz":   {authz, 5, []string{portOf(t, e.AuthzMetrics), portOf(t, gw.RenewURLs()[0]), "authz.sock", "authz-http.sock"}},
 		"xds":     {xds, 3, []string{portOf(t, e.XDSMetrics), "xds.sock"}},
 		"livehub": {livehub, 2, []string{portOf(t, gw.Livehubs[0].URL), portOf(t, gw.Livehubs[0].Metrics)}},
+		"runs":    {runs, 2, []string{portOf(t, gw.Runs[0].URL), portOf(t, gw.Runs[0].Metrics)}},
 	} {
 		if len(on.got) != on.max {
 			t.Errorf("%s listens on %v, want %d sockets", name, on.got, on.max)
@@ -173,12 +174,13 @@ func TestNothingElseListens(t *testing.T) {
 			}
 		}
 	}
-	for what, metrics := range map[string]string{"authz": e.AuthzMetrics, "xds": e.XDSMetrics, "livehub": gw.Livehubs[0].Metrics} {
+	for what, metrics := range map[string]string{"authz": e.AuthzMetrics, "xds": e.XDSMetrics, "livehub": gw.Livehubs[0].Metrics, "runs": gw.Runs[0].Metrics} {
 		wantPages(t, "the metrics of "+what, strings.TrimSuffix(metrics, "/metrics"), "/metrics")
 	}
 	wantPages(t, "the probes of authz", found(t, authz, portOf(t, e.AuthzMetrics), portOf(t, gw.RenewURLs()[0])), "/healthz", "/readyz")
 	wantPages(t, "the probes of xds", found(t, xds, portOf(t, e.XDSMetrics)), "/healthz", "/readyz")
 	wantPages(t, "livehub", gw.Livehubs[0].URL, "/healthz", "/readyz")
+	wantPages(t, "runs", gw.Runs[0].URL, "/healthz", "/readyz")
 	wantPages(t, "the renewals of authz", gw.RenewURLs()[0])
 	wantPages(t, "the edge", gw.URL)
 	for _, socket := range []string{"admin", "authz", "authz-http", "xds"} {

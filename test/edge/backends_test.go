@@ -56,7 +56,7 @@ func TestBackendsThatFail(t *testing.T) {
 	t.Run("a backend that is not there", func(t *testing.T) {
 		t.Parallel()
 		gone := start(t, setup{})
-		gone.options.Backends = "livehub=" + port(t) // nothing listens there
+		gone.options.Backends = "livehub=" + port(t) + ";runs=" + port(t) // nothing listens there
 		if err := gone.xds.stop(); err != nil {
 			t.Fatal(err)
 		}
@@ -75,9 +75,9 @@ func TestADeadReplicaOfThreeFailsNoRead(t *testing.T) {
 	t.Parallel()
 	const calls = 1500
 	e := start(t, setup{options: func(o *xds.Options) {
-		first := strings.TrimPrefix(o.Backends, "livehub=")
+		first, _, _ := strings.Cut(strings.TrimPrefix(o.Backends, "livehub="), ";")
 		dead := port(t) // nothing listens there
-		o.Backends = "livehub=" + strings.Join([]string{dead, first, startBackend(t).addr}, ",")
+		o.Backends = "livehub=" + strings.Join([]string{dead, first, startBackend(t).addr}, ",") + ";runs=" + first
 	}})
 	failed := 0
 	for range calls { // in turns: when all replicas are idle, each is as likely to be drawn

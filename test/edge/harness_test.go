@@ -75,7 +75,7 @@ func start(t *testing.T, s setup) *edge {
 	e.options = xds.Options{
 		EdgeOptions: xds.EdgeOptions{
 			Listen:          e.addr,
-			Backends:        "livehub=" + e.backend.addr,
+			Backends:        "livehub=" + e.backend.addr + ";runs=" + e.backend.addr,
 			AuthzSocket:     filepath.Join(sockets, "authz.sock"),
 			AuthzHTTPSocket: filepath.Join(sockets, "authz-http.sock"),
 			TraceConfig:     telemetry.TraceConfig{OTLPEndpoint: s.otlp, TraceRatio: s.ratio},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,7 +23,7 @@ func environment(ctx context.Context, g *devenv.Gateway) ([]byte, error) {
 	edge := g.Edges[0]
 	metrics := []string{"authz=" + edge.AuthzMetrics, "xds=" + edge.XDSMetrics}
 	var backends []string
-	for _, b := range g.Livehubs {
+	for _, b := range slices.Concat(g.Livehubs, g.Runs) {
 		metrics = append(metrics, b.Process.Name()+"="+b.Metrics)
 		backends = append(backends, b.Process.Name()+"="+b.URL)
 	}

@@ -1,0 +1,61 @@
+package runs
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/google/go-cmp/cmp"
+)
+
+func parse(t *testing.T, env map[string]string, args ...string) (Config, error) {
+	t.Helper()
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	var cfg Config
+	parser, err := kong.New(&cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parser.Parse(args)
+	return cfg, err
+}
+
+func TestAConfigurationIsReadFromFlagsAndEnvironment(t *testing.T) {
+	flags, err := parse(t, nil, "--listen=:1", "--metrics-listen=:2", "--kubeconfig=k", "--identity-keys-dir=d",
+		"--results-url=https://relay:1/x", "--results-token-file=t", "--results-ca-file=c", "--wait=4s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := parse(t, map[string]string{
+		"LISTEN": ":1", "METRICS_LISTEN": ":2", "KUBECONFIG": "k", "IDENTITY_KEYS_DIR": "d",
+		"RESULTS_URL": "https://relay:1/x", "RESULTS_TOKEN_FILE": "t", "RESULTS_CA_FILE": "c", "RUNS_WAIT": "4s",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(flags, env); diff != "" || flags.ResultsTLS.CAFile != "c" || flags.Wait != 4*time.Second {
+		t.Errorf("flags give %+v, the environment differs:\n%s", flags, diff)
+	}
+}
+
+func TestAllFaultsOfAConfigurationAreToldAtOnce(t *testing.T) {
+	_, err := parse(t, nil, "--listen=", "--metrics-listen=", "--results-url=relay:1", "--results-cert-file=c", "--wait=-1s")
+	if err == nil {
+		t.Fatal("it is taken")
+	}
+	for _, want := range []string{"--listen is missing", "--metrics-listen is missing", "--identity-keys-dir is missing", "--results-url", "cert-file", "--wait"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of %s in %v", want, err)
+		}
+	}
+}
+
+func TestAPasswordInAnAddressIsNotShown(t *testing.T) {
+	_, err := parse(t, nil, "--identity-keys-dir=d", "--results-url=http://relay:hunter2@host:1")
+	if err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,33 @@
+package runs
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"hangar.io/glidepath/internal/calls"
+)
+
+// GetRun answers one finished run with its objects.
+func (s *server) GetRun(w http.ResponseWriter, r *http.Request, app, result string) {
+	s.respond(w, r, func(ctx context.Context) (*document, error) {
+		scope, err := calls.AppScope(r, app)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkResult(result); err != nil {
+			return nil, err
+		}
+		return s.document(ctx, jsonBody, func(ctx context.Context, w io.Writer) error {
+			found, err := s.find(ctx, scope, result)
+			if err != nil {
+				return err
+			}
+			tasks, err := s.tasks(ctx, scope, found)
+			if err != nil {
+				return err
+			}
+			return writeFull(w, found, tasks)
+		})
+	})
+}

@@ -1,0 +1,24 @@
+package runs
+
+import (
+	"net/http"
+
+	"hangar.io/glidepath/api/runsapi"
+	"hangar.io/glidepath/internal/calls"
+	"hangar.io/glidepath/internal/identity"
+	"hangar.io/glidepath/internal/telemetry"
+)
+
+// backend is the name of this backend in the contract and in identities.
+const backend = "runs"
+
+// newHandler serves s to calls whose identity v takes. ready says why the
+// process should get no calls yet.
+func newHandler(s runsapi.ServerInterface, v *identity.Verifier, ready func() error, tracing *telemetry.Tracing) http.Handler {
+	return calls.NewHandler(calls.HandlerConfig{
+		Backend: backend, Verifier: v, Ready: ready, Tracing: tracing,
+		Routes: func(mux *http.ServeMux) {
+			runsapi.HandlerWithOptions(s, runsapi.StdHTTPServerOptions{BaseRouter: mux, ErrorHandlerFunc: badParameter})
+		},
+	})
+}

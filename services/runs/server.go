@@ -1,0 +1,76 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"hangar.io/glidepath/internal/answer"
+	"hangar.io/glidepath/internal/problem"
+)
+
+// server answers the operations. It implements runsapi.ServerInterface.
+type server struct {
+	archive    archive
+	namespaces *namespaces
+	wait       time.Duration // how long a call waits for what it asks for
+}
+
+// document is a whole body, which every caller of the same gets.
+type document = answer.Stored
+
+// kind says what a document is.
+type kind struct {
+	contentType string
+	maxBytes    int64 // of the body itself; a larger one is none
+}
+
+// jsonBody is a list or a run.
+var jsonBody = kind{"application/json", 512 << 20}
+
+// document gives what write writes. Nobody sees any of it before all of it is
+// there: what was cut must not look whole. It is compressed as it is written, and
+// never held otherwise.
+func (s *server) document(ctx context.Context, k kind, write func(ctx context.Context, w io.Writer) error) (*document, error) {
+	w := answer.NewWriter(k.contentType, k.maxBytes)
+	if err := write(ctx, w); err != nil {
+		return nil, err
+	}
+	return w.Stored()
+}
+
+// respond gives a call the document that find comes to within the time that a
+// call may wait.
+func (s *server) respond(w http.ResponseWriter, r *http.Request, find func(ctx context.Context) (*document, error)) {
+	ctx, cancel := context.WithTimeout(r.Context(), s.wait)
+	defer cancel()
+	d, err := find(ctx)
+	if err == nil {
+		d.Write(w, r, nil)
+		return
+	}
+	if r.Context().Err() != nil {
+		// The caller left. Nobody must take an empty answer for an empty
+		// list, so there is none.
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way of not answering
+	}
+	problem.Write(w, r, explain(err))
+}
+
+// explain says to a caller what kept its answer from it. What a source said
+// stays in the logs.
+func explain(err error) error {
+	if _, ok := errors.AsType[*problem.Error](err); ok {
+		return err
+	}
+	switch {
+	case errors.Is(err, answer.ErrTooLarge):
+		return problem.New(problem.SourceFailed, "this is more than is answered at once").WithHint("ask for less").WithCause(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return problem.New(problem.SourceFailed, "the archive of runs did not answer in time").WithCause(err)
+	default:
+		return problem.New(problem.SourceFailed, "the archive of runs could not be read").WithCause(err)
+	}
+}
