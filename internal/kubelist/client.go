@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
@@ -67,10 +68,26 @@ type Query struct {
 	Namespace string
 	// Labels is a label selector; empty selects all.
 	Labels string
+	// At is a version of the cluster: the objects are listed as they were then.
+	// An API server that has another version in its cache alone, or that knows
+	// its cache to be wrong, reads them from where they are kept. Empty: as they
+	// are now.
+	At string
+	// Names leaves out all of an object but its metadata.
+	Names bool
 }
 
-// List reads all objects of q as they were at one moment after the call. When
-// the API server forgets that moment between two pages, it begins once more.
+// listed is the kind of the objects as they are sent.
+func (q Query) listed() Kind {
+	if q.Names {
+		return Kind{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata", Resource: q.Kind.Resource}
+	}
+	return q.Kind
+}
+
+// List reads all objects of q as they were at one moment after the call, or at
+// that of q. When the API server forgets that moment between two pages, it begins
+// once more.
 func (c *Client) List(ctx context.Context, q Query) (*List, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
 	defer cancel()
@@ -106,8 +123,12 @@ func (c *Client) pages(ctx context.Context, q Query) (*List, error) {
 	list, budget := newList(), c.limits.Bytes
 	for next := ""; ; {
 		query := url.Values{"limit": {strconv.Itoa(pageSize)}}
-		if next != "" {
+		switch {
+		case next != "":
 			query.Set("continue", next)
+		case q.At != "":
+			query.Set("resourceVersion", q.At)
+			query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
 		}
 		after, err := c.page(ctx, q, query, list, &budget)
 		if err != nil {
@@ -134,7 +155,7 @@ func (c *Client) page(ctx context.Context, q Query, query url.Values, list *List
 		return "", statusError(resp)
 	}
 	before := list.Len()
-	next, err = q.Kind.decodePage(&bounded{r: resp.Body, left: budget}, list)
+	next, err = q.listed().decodePage(&bounded{r: resp.Body, left: budget}, list)
 	if err != nil {
 		return "", err
 	}
@@ -151,7 +172,11 @@ func (c *Client) get(ctx context.Context, q Query, query url.Values) (*http.Resp
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", "application/json")
+	accept := "application/json"
+	if q.Names {
+		accept += ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	}
+	req.Header.Set("Accept", accept)
 	// The API server is near: compressing a large list costs it more time than
 	// sending it.
 	req.Header.Set("Accept-Encoding", "identity")

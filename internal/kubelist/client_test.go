@@ -94,6 +94,35 @@ func names(l *kubelist.List) []string {
 	return all
 }
 
+func TestTheNamesAsOfAVersionAreAskedFor(t *testing.T) {
+	var accept string
+	first := func(w http.ResponseWriter, r *http.Request) {
+		accept = r.Header.Get("Accept")
+		_, _ = io.WriteString(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"p2","resourceVersion":"17"},"items":[`+
+			`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"ns","resourceVersion":"12"}}]}`)
+	}
+	q := kubelist.Query{Kind: taskRuns, Namespace: "ns", At: "17", Names: true}
+	s := newServer(t, first, status(http.StatusOK, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"17"},"items":null}`), pageOf("", "ns", "a"))
+	c := s.client(t, limits)
+	l, err := c.List(t.Context(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Len() != 1 || l.Meta(0).Name != "a" || l.Meta(0).ResourceVersion != "12" || l.ResourceVersion() != "17" {
+		t.Errorf("listed %v as of %s", names(l), l.ResourceVersion())
+	}
+	const base = "GET /apis/tekton.dev/v1/namespaces/ns/taskruns?"
+	if want := []string{base + "limit=500&resourceVersion=17&resourceVersionMatch=Exact", base + "continue=p2&limit=500"}; !slices.Equal(s.asked, want) {
+		t.Errorf("asked %q", s.asked)
+	}
+	if want := "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"; accept != want {
+		t.Errorf("asked for %q", accept)
+	}
+	if _, err := c.List(t.Context(), q); err == nil {
+		t.Error("whole objects pass for their names")
+	}
+}
+
 func TestAListIsAskedForPageByPage(t *testing.T) {
 	var headers []http.Header
 	remember := func(next http.HandlerFunc) http.HandlerFunc {

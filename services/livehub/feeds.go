@@ -142,6 +142,13 @@ func (s feedSource) Read(ctx context.Context, kind feed.Index) (*kubelist.List, 
 	return s.hub.source.List(ctx, s.query(kind))
 }
 
+// ReadAt is a list of then.
+func (s feedSource) ReadAt(ctx context.Context, kind feed.Index, version string, names bool) (*kubelist.List, error) {
+	q := s.query(kind)
+	q.At, q.Names = version, names
+	return s.hub.source.List(ctx, q)
+}
+
 // Latest asks for the version and for as few objects as can be.
 func (s feedSource) Latest(ctx context.Context, kind feed.Index) (string, error) {
 	return s.hub.source.Version(ctx, s.query(kind))

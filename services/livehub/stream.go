@@ -32,7 +32,7 @@ const (
 	// time to see them off.
 	drainTime = 5 * time.Second
 	// comeBack is the least and the spread of how long viewers are to wait
-	// before they come back to a replica that ended their stream.
+	// before they come back after their stream has ended or was broken off.
 	comeBack, comeBackSpread = 200 * time.Millisecond, 800 * time.Millisecond
 )
 
@@ -215,7 +215,9 @@ func endWith(c context.Context, end context.CancelCauseFunc) (undo func() bool) 
 
 // show writes the stream, to its end.
 func (s *streams) show(ctx context.Context, stream *sse.Stream, v *feed.Viewer) {
-	if err := stream.Send(v.First()...); err != nil {
+	// An edge that ends breaks its streams off without a word: when to come back is
+	// said before.
+	if err := stream.Send(append([][]byte{retry()}, v.First()...)...); err != nil {
 		return // the viewer left
 	}
 	follower := v.Follower()
@@ -227,6 +229,12 @@ func (s *streams) show(ctx context.Context, stream *sse.Stream, v *feed.Viewer) 
 	if frames := lastFrames(err, v.ID()); frames != nil {
 		_ = stream.Send(frames...) // the viewer may have left
 	}
+}
+
+// retry says when a viewer is to come back. Each is told another time: those of
+// one edge or replica must not come all at once.
+func retry() []byte {
+	return sse.Retry(comeBack + rand.N(comeBackSpread)) //nolint:gosec // it spreads load and hides nothing
 }
 
 // lastFrames are what a stream that is ended on purpose ends with: why, and when
@@ -245,7 +253,7 @@ func lastFrames(err error, id string) [][]byte {
 	case string(errLagged):
 		frames = append(frames, sse.Comment("lagged"))
 	case string(errDrain), string(renewal.Lifetime), string(renewal.Unrenewed):
-		frames = append(frames, sse.Retry(comeBack+rand.N(comeBackSpread))) //nolint:gosec // it spreads load and hides nothing
+		frames = append(frames, retry())
 	}
 	event := sse.Event{ID: id, Type: "end", Data: fmt.Appendf(nil, `{"reason":%q}`, reason)}
 	if end, err := event.Append(nil); err == nil {

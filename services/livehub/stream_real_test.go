@@ -77,7 +77,8 @@ func TestManyViewersOfARealClusterCostItOneWatchAKind(t *testing.T) {
 	runs := admin.Resource(schema.GroupVersionResource{Group: "tekton.dev", Version: "v1", Resource: "pipelineruns"}).Namespace(namespace)
 	run := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "tekton.dev/v1", "kind": "PipelineRun"}}
 	run.SetName("comes-and-goes")
-	if _, err := runs.Create(ctx, run, metav1.CreateOptions{}); err != nil {
+	made, err := runs.Create(ctx, run, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := runs.Delete(ctx, run.GetName(), metav1.DeleteOptions{}); err != nil {
@@ -104,6 +105,34 @@ func TestManyViewersOfARealClusterCostItOneWatchAKind(t *testing.T) {
 		}
 		return len(asked) == 2
 	})
+	theNamesOfThen(t, feedSource{hub: h, scope: scope{namespace: namespace, uid: "uid"}}, run.GetName(), made.GetResourceVersion())
+}
+
+// theNamesOfThen wants what the cluster held at a version, when it held a run that is gone.
+func theNamesOfThen(t *testing.T, source feedSource, run, version string) {
+	t.Helper()
+	now, err := source.Latest(t.Context(), feed.PipelineRuns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]bool{version: true, now: false} {
+		whole, errWhole := source.ReadAt(t.Context(), feed.PipelineRuns, at, false)
+		names, err := source.ReadAt(t.Context(), feed.PipelineRuns, at, true)
+		if err != nil || errWhole != nil {
+			t.Fatal(err, errWhole)
+		}
+		found := false
+		for i := range names.Len() {
+			if names.Meta(i) != whole.Meta(i) {
+				t.Errorf("at %s object %d is named %v, and is %v", at, i, names.Meta(i), whole.Meta(i))
+			}
+			found = found || names.Meta(i).Name == run
+		}
+		if found != want || names.ResourceVersion() != at || whole.ResourceVersion() != at || names.Len() != whole.Len() {
+			t.Errorf("at %s there are %d names as of %s and %d objects as of %s; the run is among them: %t",
+				at, names.Len(), names.ResourceVersion(), whole.Len(), whole.ResourceVersion(), found)
+		}
+	}
 }
 
 // watchRunComeAndGo opens a stream and reads it until the run has come and gone.

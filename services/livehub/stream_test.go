@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,6 +30,10 @@ func (s *still) List(context.Context, feed.Index) (*kubelist.List, error) {
 }
 
 func (s *still) Read(ctx context.Context, kind feed.Index) (*kubelist.List, error) {
+	return s.List(ctx, kind)
+}
+
+func (s *still) ReadAt(ctx context.Context, kind feed.Index, _ string, _ bool) (*kubelist.List, error) {
 	return s.List(ctx, kind)
 }
 
@@ -173,7 +178,7 @@ func TestOneStreamMoreThanAReplicaServesIsRefused(t *testing.T) {
 func TestAReplicaThatEndsSendsItsViewersAwayOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newTheatre(t, 100)
-		ends := make([]time.Time, 50)
+		ends, waits := make([]time.Time, 50), make([]time.Duration, 50)
 		began := time.Now()
 		done := make(chan struct{})
 		for i := range ends {
@@ -183,6 +188,7 @@ func TestAReplicaThatEndsSendsItsViewersAwayOneByOne(t *testing.T) {
 				ends[i] = time.Now()
 				r := sse.NewReader(l.Body, 1<<20)
 				first, err1 := r.Next()
+				waits[i] = r.Retry()
 				last, err2 := r.Next()
 				if err != nil || err1 != nil || err2 != nil || first.Type != "snapshot" || last.Type != "end" ||
 					string(last.Data) != `{"reason":"drain"}` || last.ID != first.ID || r.Retry() == 0 {
@@ -208,6 +214,11 @@ func TestAReplicaThatEndsSendsItsViewersAwayOneByOne(t *testing.T) {
 		}
 		if len(seconds) < 3 {
 			t.Errorf("they ended within the seconds %v", seconds)
+		}
+		// Who is broken off was told before when to come back, and everybody another time.
+		slices.Sort(waits)
+		if waits[0] < comeBack || waits[49] >= comeBack+comeBackSpread || len(slices.Compact(waits)) < 10 {
+			t.Errorf("viewers are to come back after %v", waits)
 		}
 	})
 }

@@ -47,6 +47,7 @@ func (f *Feed) follow(ctx context.Context, kind Index) error {
 			w.at, failures = 0, 0
 			continue
 		case errors.Is(err, io.EOF) && time.Since(began) > time.Second:
+			w.reconcile(ctx)
 			failures = 0
 			continue
 		}

@@ -16,6 +16,9 @@ type Source interface {
 	List(ctx context.Context, kind Index) (*kubelist.List, error)
 	// Read gives them as they are now.
 	Read(ctx context.Context, kind Index) (*kubelist.List, error)
+	// ReadAt gives them as they were at a version; of names alone, with nothing
+	// but their metadata. Neither is of a cache that is known to be wrong.
+	ReadAt(ctx context.Context, kind Index, version string, names bool) (*kubelist.List, error)
 	// Latest gives the cluster's resourceVersion now.
 	Latest(ctx context.Context, kind Index) (string, error)
 	// Watch watches them.

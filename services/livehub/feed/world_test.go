@@ -32,18 +32,21 @@ type world struct {
 	version uint64
 	objects [kindCount]map[string]kubelist.Event
 	events  [kindCount][]kubelist.Event
+	// history is what really happened, events is what watches tell of it.
+	history [kindCount][]kubelist.Event
 	// oldest is the version from which on events are remembered.
 	oldest uint64
 	// forbidden is whether no watch is granted, away whether nothing answers.
 	forbidden, away bool
 	// unstreamed is whether no watch begins with what there is.
 	unstreamed bool
-	// deaf has watches miss what is deleted.
+	// deaf has watches miss what happens.
 	deaf   bool
 	moved  chan struct{}
 	broken chan struct{} // closed to break all watches
-	// lists and watches count requests by kind; open is how many watches are.
-	lists, watches, open [kindCount]int
+	// lists and watches count requests by kind, names those for names alone; open
+	// is how many watches are.
+	lists, watches, names, open [kindCount]int
 }
 
 func newWorld() *world {
@@ -79,12 +82,14 @@ func (w *world) remove(kind Index, name string) {
 	delete(w.objects[kind], name)
 	w.version++
 	e.Type, e.ResourceVersion = watch.Deleted, strconv.FormatUint(w.version, 10)
-	if !w.deaf {
-		w.happened(kind, e)
-	}
+	w.happened(kind, e)
 }
 
 func (w *world) happened(kind Index, e kubelist.Event) {
+	w.history[kind] = append(w.history[kind], e)
+	if w.deaf {
+		return
+	}
 	w.events[kind] = append(w.events[kind], e)
 	close(w.moved)
 	w.moved = make(chan struct{})
@@ -160,6 +165,38 @@ func (w *world) Read(_ context.Context, kind Index) (*kubelist.List, error) {
 		metas, objects = append(metas, e.Meta), append(objects, e.JSON)
 	}
 	return kubelist.NewList(strconv.FormatUint(w.version, 10), metas, objects), nil
+}
+
+func (w *world) ReadAt(_ context.Context, kind Index, version string, names bool) (*kubelist.List, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, err := parseVersion(version)
+	if names {
+		w.names[kind]++
+	} else {
+		w.lists[kind]++
+	}
+	if err != nil || w.away || at < w.oldest {
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	}
+	then := map[string]kubelist.Event{}
+	for _, e := range w.history[kind] {
+		if v, _ := parseVersion(e.ResourceVersion); v > at {
+			break
+		}
+		if then[e.Name] = e; e.Type == watch.Deleted {
+			delete(then, e.Name)
+		}
+	}
+	var metas []kubelist.Meta
+	var objects [][]byte
+	for _, name := range slices.Sorted(maps.Keys(then)) {
+		metas, objects = append(metas, then[name].Meta), append(objects, then[name].JSON)
+		if names {
+			objects[len(objects)-1] = []byte("{}")
+		}
+	}
+	return kubelist.NewList(version, metas, objects), nil
 }
 
 func (w *world) Latest(context.Context, Index) (string, error) {
