@@ -217,12 +217,12 @@ func (c *Cache[T]) Quiet(ctx context.Context) error {
 	}
 }
 
-// keep puts what a flight brought into the local layer.
-func (c *Cache[T]) keep(f *flight[T]) {
-	e := &entry[T]{value: f.value, began: f.began, size: int64(c.cfg.Codec.Size(f.value))}
-	c.local.put(f.key, e, f.maxAge, func() {
+// keep puts a value whose reading began at some moment into the local layer.
+func (c *Cache[T]) keep(key string, maxAge time.Duration, value T, began time.Time) {
+	e := &entry[T]{value: value, began: began, size: int64(c.cfg.Codec.Size(value))}
+	c.local.put(key, e, maxAge, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.local.drop(f.key, e)
+		c.local.drop(key, e)
 	})
 }

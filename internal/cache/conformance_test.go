@@ -158,6 +158,16 @@ var conformance = map[string]func(*testing.T, *Cache[string]){
 		// The lock is given up, so nobody waits for it.
 		expect(t, c, "k", 0, &source{value: "v"}, "v")
 	},
+	"a value that is put is there, and takes no other's place": func(t *testing.T, c *Cache[string]) {
+		s := &source{value: "read"}
+		c.Put(t.Context(), "k", time.Hour, "put")
+		expect(t, c, "k", time.Hour, s, "put")
+		c.Put(t.Context(), "k", time.Hour, "put again")
+		expect(t, c, "k", time.Hour, s, "put")
+		s.expectReads(t, 0)
+		c.Put(t.Context(), "odd", time.Hour, "cannot be encoded")
+		expect(t, c, "odd", 0, s, "read") // no lock is left behind
+	},
 	"those who can wait do so until no read is under way": func(t *testing.T, c *Cache[string]) {
 		if err := c.Quiet(t.Context()); err != nil {
 			t.Error(err)

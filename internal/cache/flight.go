@@ -76,7 +76,7 @@ func (f *flight[T]) land() {
 		close(c.quiet)
 	}
 	if f.err == nil && !c.closed {
-		c.keep(f)
+		c.keep(f.key, f.maxAge, f.value, f.began)
 	}
 	c.mu.Unlock()
 	close(f.done)

@@ -104,13 +104,20 @@ func (f *flight[T]) readForAll(ctx context.Context, r *Redis, found found, befor
 		r.release(ctx, key, found.lock)
 		return
 	}
-	sealed, err := f.cache.vault.seal(f.key, found.stamp, f.value)
+	f.cache.publish(ctx, r, f.key, found, f.value, f.maxAge)
+}
+
+// publish puts a value that was read under a lock where all replicas find it,
+// and gives the lock up.
+func (c *Cache[T]) publish(ctx context.Context, r *Redis, name string, found found, value T, maxAge time.Duration) {
+	key := c.vault.key(name)
+	sealed, err := c.vault.seal(name, found.stamp, value)
 	if err != nil {
-		slog.WarnContext(ctx, "a value is not shared", "cache", f.cache.cfg.Name, "error", err)
+		slog.WarnContext(ctx, "a value is not shared", "cache", c.cfg.Name, "error", err)
 		r.release(ctx, key, found.lock)
 		return
 	}
-	r.store(ctx, key, found.lock, found.stamp, sealed, f.maxAge)
+	r.store(ctx, key, found.lock, found.stamp, sealed, maxAge)
 }
 
 // wait waits about d, so that replicas do not look all at once.

@@ -1,0 +1,33 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Put keeps a value of key that was come by on the way to another, as if it had
+// been read just now: it must be of the kind that does not change. A value that
+// is there already, or being read, stays. It goes where all replicas find it,
+// and not into this process's memory too, which is for what is asked for; that
+// is where it goes while there is no Redis.
+func (c *Cache[T]) Put(ctx context.Context, key string, maxAge time.Duration, value T) {
+	if r := c.cfg.Redis; r != nil {
+		found, err := r.acquire(ctx, c.vault.key(key), maxAge, "")
+		if err == nil {
+			if found.lock != "" {
+				c.publish(ctx, r, key, found, value, maxAge)
+			}
+			return
+		}
+		if !errors.Is(err, errAway) {
+			return // it was not quick, and no call needs it
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.flights[key] != nil || c.local.get(key) != nil {
+		return
+	}
+	c.keep(key, maxAge, value, time.Now())
+}
