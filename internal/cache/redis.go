@@ -49,7 +49,8 @@ type RedisConfig struct {
 	Tracing *telemetry.Tracing
 }
 
-// Redis is the shared side of caches. It is safe for concurrent use. The first
+// Redis is the shared side of caches; nil is that of a process that has none,
+// which may be run, asked whether it is ready, and closed. It is safe for concurrent use. The first
 // fault of any kind has every cache do without it, at no cost, until a probe
 // has gone through: that is the only thing that waits for a Redis that is away.
 type Redis struct {
@@ -94,13 +95,30 @@ func (r *Redis) Up() bool { return r.up.Load() }
 // before would read for itself what others have read.
 func (r *Redis) Probed() bool { return r.probed.Load() }
 
+// Ready is an error until it is known whether Redis is there. It does not have to
+// be there.
+func (r *Redis) Ready() error {
+	if r != nil && !r.Probed() {
+		return errors.New("not known yet whether Redis is there")
+	}
+	return nil
+}
+
 // Close ends the connections. Caches that use r are closed before.
-func (r *Redis) Close() error { return r.client.Close() }
+func (r *Redis) Close() error {
+	if r == nil {
+		return nil
+	}
+	return r.client.Close()
+}
 
 // Run tries Redis out until ctx ends: at once, and then about every second.
 // What is tried is what caches do, so a Redis that answers but may not be
 // written to, for instance, counts as away.
 func (r *Redis) Run(ctx context.Context) {
+	if r == nil {
+		return
+	}
 	for {
 		err := r.tryOut(ctx)
 		switch {

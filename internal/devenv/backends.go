@@ -22,8 +22,8 @@ func (g *Gateway) startBackends(ctx context.Context, ids identityFiles) error {
 		g.Livehubs = append(g.Livehubs, b)
 	}
 	for i := range g.cfg.Runs {
-		b, err := g.startBackend(ctx, "runs", i, nil,
-			"--kubeconfig="+ids.runsKubeconfig, "--identity-keys-dir="+ids.identityKeysDir, "--results-url="+g.Results.URL())
+		b, err := g.startBackend(ctx, "runs", i, redis,
+			"--kubeconfig="+ids.runsKubeconfig, "--identity-keys-dir="+ids.identityKeysDir, "--seal-key="+ids.runsSealKey, "--results-url="+g.Results.URL())
 		if err != nil {
 			return err
 		}

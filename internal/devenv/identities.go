@@ -14,7 +14,7 @@ type identityFiles struct {
 	authzKubeconfig, livehubKubeconfig string
 	runsKubeconfig                     string
 	identityKey, identityKeysDir       string
-	sealKey                            string
+	sealKey, runsSealKey               string
 	renewalKeys                        string
 }
 
@@ -28,10 +28,14 @@ func (g *Gateway) identities(ctx context.Context) (identityFiles, error) {
 		identityKey:       filepath.Join(dir, "authz", "identity.pem"),
 		identityKeysDir:   filepath.Join(dir, "identity-keys"),
 		sealKey:           filepath.Join(dir, "livehub.seal"),
+		runsSealKey:       filepath.Join(dir, "runs.seal"),
 		renewalKeys:       filepath.Join(dir, "authz", "renewal.keys"),
 	}
 	if err := identity.GenerateKeyPair(ids.identityKey, ids.identityKeysDir); err != nil {
 		return ids, err
+	}
+	if err := seal.GenerateKeyFile(ids.runsSealKey); err != nil {
+		return identityFiles{}, err
 	}
 	if err := seal.GenerateKeyFile(ids.sealKey); err != nil {
 		return ids, err

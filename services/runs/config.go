@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/outbound"
 	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/services/runs/results"
@@ -23,6 +24,15 @@ type Config struct {
 	ResultsTokenFile string           `env:"RESULTS_TOKEN_FILE" placeholder:"FILE" help:"Token of this process for that address, read for each request. Empty: none is sent, since the relay has its own. A caller's is never sent."`
 	ResultsTLS       outbound.Options `embed:"" prefix:"results-" envprefix:"RESULTS_"`
 
+	SealKey    string           `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis. The first one closes, all open. The same on every replica."`
+	RedisCache string           `env:"REDIS_CACHE_URL" placeholder:"URL" help:"The Redis that replicas share, redis://user:password@host:port/db. It holds a password: set the variable, not the flag. Empty: each replica is on its own."`
+	Redis      outbound.Options `embed:"" prefix:"redis-cache-" envprefix:"REDIS_CACHE_"`
+	RedisTime  time.Duration    `env:"REDIS_CACHE_TIME" default:"300ms" help:"The most that Redis may add to a call, and a little more for what is large. When it takes longer it counts as away."`
+	CacheBytes int64            `env:"RUNS_CACHE_BYTES" default:"67108864" help:"How much of what was read is kept in memory, in bytes as compressed."`
+	PlainBytes int              `env:"RUNS_PLAIN_BYTES" default:"16777216" help:"How much is kept uncompressed besides, for callers who do not take gzip, in bytes."`
+	FillTime   time.Duration    `env:"RUNS_FILL_TIME" default:"90s" help:"How long reading what is not kept may take, 90s at most. It goes on when its caller has left."`
+	Warm       bool             `env:"RUNS_WARM" default:"true" negatable:"" help:"Read every app's last 7 days after a start."`
+
 	Wait time.Duration `env:"RUNS_WAIT" default:"10s" help:"How long a call waits for what it asks for. Less than the edge waits for this backend."`
 
 	telemetry.TraceConfig
@@ -35,6 +45,7 @@ func (c Config) Validate() error {
 		{"listen", c.Listen},
 		{"metrics-listen", c.MetricsListen},
 		{"identity-keys-dir", c.IdentityKeysDir},
+		{"seal-key", c.SealKey},
 	} {
 		if f.value == "" {
 			faults = append(faults, fmt.Errorf("--%s is missing", f.name))
@@ -48,6 +59,27 @@ func (c Config) Validate() error {
 	}
 	if c.Wait <= 0 {
 		faults = append(faults, errors.New("--wait is not more than 0"))
+	}
+	return errors.Join(append(faults, c.checkCache())...)
+}
+
+func (c Config) checkCache() error {
+	var faults []error
+	if c.RedisCache != "" {
+		if err := cache.CheckURL(c.RedisCache, c.Redis); err != nil {
+			faults = append(faults, fmt.Errorf("--redis-cache: %w", err))
+		}
+	}
+	if c.FillTime <= 0 || c.FillTime > cache.MaxFillTime {
+		faults = append(faults, fmt.Errorf("--fill-time is %s, not more than 0 and at most %s", c.FillTime, cache.MaxFillTime))
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{{"redis-time", int64(c.RedisTime)}, {"cache-bytes", c.CacheBytes}, {"plain-bytes", int64(c.PlainBytes)}} {
+		if f.value <= 0 {
+			faults = append(faults, fmt.Errorf("--%s is not more than 0", f.name))
+		}
 	}
 	return errors.Join(faults...)
 }

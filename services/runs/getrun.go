@@ -18,16 +18,21 @@ func (s *server) GetRun(w http.ResponseWriter, r *http.Request, app, result stri
 		if err := checkResult(result); err != nil {
 			return nil, err
 		}
-		return s.document(ctx, jsonBody, func(ctx context.Context, w io.Writer) error {
-			found, err := s.find(ctx, scope, result)
-			if err != nil {
-				return err
-			}
-			tasks, err := s.tasks(ctx, scope, found)
-			if err != nil {
-				return err
-			}
-			return writeFull(w, found, tasks)
-		})
+		return s.run(ctx, scope, result)
+	})
+}
+
+// run gives a finished run with its objects.
+func (s *server) run(ctx context.Context, scope calls.Scope, result string) (*document, error) {
+	return s.documents.get(ctx, runPlace(scope, result), func(ctx context.Context, w io.Writer) error {
+		found, err := s.find(ctx, scope, result)
+		if err != nil {
+			return err
+		}
+		tasks, err := s.tasks(ctx, scope, found)
+		if err != nil {
+			return err
+		}
+		return writeFull(w, found, tasks)
 	})
 }

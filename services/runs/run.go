@@ -2,21 +2,25 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
+	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/kube"
 	"hangar.io/glidepath/internal/lifecycle"
+	"hangar.io/glidepath/internal/seal"
 	"hangar.io/glidepath/internal/telemetry"
 )
 
 // Run serves until ctx ends, and returns when the calls under way have been
 // answered.
-func Run(ctx context.Context, cfg Config) error {
+func Run(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configuring runs: %w", err)
 	}
@@ -35,7 +39,22 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	s, err := newServer(cfg, from, tracing)
+	keys, err := seal.LoadKeys(cfg.SealKey)
+	if err != nil {
+		return err
+	}
+	redis, err := openRedis(cfg, reg, tracing)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, redis.Close()) }()
+	kept, err := newDocuments(cfg, keys, redis, reg)
+	if err != nil {
+		return err
+	}
+	// Not before the calls under way have been answered.
+	defer kept.cache.Close()
+	s, err := newServer(cfg, from, kept, tracing)
 	if err != nil {
 		return err
 	}
@@ -44,14 +63,19 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	return lifecycle.Run(ctx,
-		lifecycle.Loop(verifier.Run),
-		lifecycle.Serve(api, newHandler(s, verifier, ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
+		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.Run),
+		lifecycle.Serve(api, newHandler(s, verifier, redis.Ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 
-// ready has no conditions: a source that is away is no reason to get no calls.
-func ready() error { return nil }
+// openRedis gives the Redis that replicas share, or nil.
+func openRedis(cfg Config, reg prometheus.Registerer, tracing *telemetry.Tracing) (*cache.Redis, error) {
+	if cfg.RedisCache == "" {
+		return nil, nil
+	}
+	return cache.OpenRedis(cache.RedisConfig{URL: cfg.RedisCache, TLS: cfg.Redis, Service: backend, Timeout: cfg.RedisTime, Metrics: reg, Tracing: tracing})
+}
 
-func newServer(cfg Config, from archive, tracing *telemetry.Tracing) (*server, error) {
+func newServer(cfg Config, from archive, kept *documents, tracing *telemetry.Tracing) (*server, error) {
 	cluster, err := restConfig(cfg, tracing)
 	if err != nil {
 		return nil, err
@@ -60,7 +84,7 @@ func newServer(cfg Config, from archive, tracing *telemetry.Tracing) (*server, e
 	if err != nil {
 		return nil, err
 	}
-	return &server{archive: from, namespaces: known, wait: cfg.Wait}, nil
+	return &server{archive: from, namespaces: known, documents: kept, wait: cfg.Wait}, nil
 }
 
 func restConfig(cfg Config, tracing *telemetry.Tracing) (*rest.Config, error) {

@@ -3,11 +3,11 @@ package runs
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
 	"hangar.io/glidepath/internal/answer"
+	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -15,30 +15,8 @@ import (
 type server struct {
 	archive    archive
 	namespaces *namespaces
+	documents  *documents
 	wait       time.Duration // how long a call waits for what it asks for
-}
-
-// document is a whole body, which every caller of the same gets.
-type document = answer.Stored
-
-// kind says what a document is.
-type kind struct {
-	contentType string
-	maxBytes    int64 // of the body itself; a larger one is none
-}
-
-// jsonBody is a list or a run.
-var jsonBody = kind{"application/json", 512 << 20}
-
-// document gives what write writes. Nobody sees any of it before all of it is
-// there: what was cut must not look whole. It is compressed as it is written, and
-// never held otherwise.
-func (s *server) document(ctx context.Context, k kind, write func(ctx context.Context, w io.Writer) error) (*document, error) {
-	w := answer.NewWriter(k.contentType, k.maxBytes)
-	if err := write(ctx, w); err != nil {
-		return nil, err
-	}
-	return w.Stored()
 }
 
 // respond gives a call the document that find comes to within the time that a
@@ -48,7 +26,7 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, find func(ctx c
 	defer cancel()
 	d, err := find(ctx)
 	if err == nil {
-		d.Write(w, r, nil)
+		d.Write(w, r, s.documents.plains)
 		return
 	}
 	if r.Context().Err() != nil {
@@ -66,8 +44,10 @@ func explain(err error) error {
 		return err
 	}
 	switch {
+	case errors.Is(err, cache.ErrBusy):
+		return problem.New(problem.Busy, "this replica reads as much as it may").WithCause(err)
 	case errors.Is(err, answer.ErrTooLarge):
-		return problem.New(problem.SourceFailed, "this is more than is answered at once").WithHint("ask for less").WithCause(err)
+		return problem.New(problem.SourceFailed, "there is more of it than may be answered").WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return problem.New(problem.SourceFailed, "the archive of runs did not answer in time").WithCause(err)
 	default:

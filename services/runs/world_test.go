@@ -14,14 +14,17 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/api/runsapi"
+	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/internal/seal"
 	"hangar.io/glidepath/services/runs/results"
 )
 
@@ -43,9 +46,34 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), archive: &archived{}, cluster: &cluster{made: map[string]metav1.PartialObjectMetadata{}}}
 	w.cluster.add(shopNamespace, shopUID, w.now.AddDate(-1, 0, 0))
-	w.server = &server{archive: w.archive, namespaces: &namespaces{client: w.cluster, known: map[string]time.Time{}}, wait: time.Minute}
+	w.server = &server{
+		archive: w.archive, namespaces: &namespaces{client: w.cluster, known: map[string]time.Time{}},
+		documents: keep(t, nil), wait: time.Minute,
+	}
 	return w
 }
+
+// keep gives what a replica keeps, on a Redis or on none.
+func keep(t *testing.T, redis *cache.Redis, change ...func(*Config)) *documents {
+	t.Helper()
+	cfg := Config{CacheBytes: 1 << 20, PlainBytes: 1 << 20, FillTime: time.Minute}
+	for _, c := range change {
+		c(&cfg)
+	}
+	keys, err := seal.NewKeys(make([]byte, seal.KeySize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDocuments(cfg, keys, redis, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.cache.Close)
+	return d
+}
+
+// forget has the replica know nothing of what it has read.
+func (w *world) forget() { w.server.documents = keep(w.t, nil) }
 
 // cluster lists namespaces, and counts.
 type cluster struct {
