@@ -47,7 +47,7 @@ func explain(err error) error {
 	case errors.Is(err, cache.ErrBusy):
 		return problem.New(problem.Busy, "this replica reads as much as it may").WithCause(err)
 	case errors.Is(err, answer.ErrTooLarge):
-		return problem.New(problem.SourceFailed, "there is more of it than may be answered").WithCause(err)
+		return problem.New(problem.SourceFailed, "this is more than is answered at once").WithHint("ask for less").WithCause(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return problem.New(problem.SourceFailed, "the archive of runs did not answer in time").WithCause(err)
 	default:

@@ -72,9 +72,6 @@ func keep(t *testing.T, redis *cache.Redis, change ...func(*Config)) *documents 
 	return d
 }
 
-// forget has the replica know nothing of what it has read.
-func (w *world) forget() { w.server.documents = keep(w.t, nil) }
-
 // cluster lists namespaces, and counts.
 type cluster struct {
 	metadata.Getter
