@@ -15,8 +15,6 @@ const (
 	defaultPage = 50
 	minPage     = 5
 	maxPage     = 10_000
-	// maxAnswer is how large a page may be: what gRPC carries.
-	maxAnswer = 100 << 20
 )
 
 // What lists are ordered by.
@@ -232,8 +230,8 @@ func (s *Server) items(t target, l listQuery, page []*row) ([]any, error) {
 		}
 		items = append(items, s.dialect(item))
 	}
-	if size > maxAnswer {
-		message := fmt.Sprintf("grpc: trying to send message larger than max (%d vs. %d)", size, maxAnswer)
+	if size > s.cfg.MaxAnswer {
+		message := fmt.Sprintf("grpc: trying to send message larger than max (%d vs. %d)", size, s.cfg.MaxAnswer)
 		return nil, &refusal{http.StatusTooManyRequests, codeExhausted, message}
 	}
 	return items, nil

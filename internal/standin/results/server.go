@@ -35,6 +35,9 @@ type Config struct {
 	Token string
 	// Logs is how logs are kept.
 	Logs LogStore
+	// MaxAnswer is how many bytes of values a page may have. Zero: 100 MiB, what
+	// gRPC carries.
+	MaxAnswer int
 	// OldDialect has the server write as releases before v0.15 did: in camelCase,
 	// with what is empty.
 	OldDialect bool
@@ -56,6 +59,9 @@ type Server struct {
 
 // Start serves until Stop, at first with nothing stored.
 func Start(cfg Config) (*Server, error) {
+	if cfg.MaxAnswer == 0 {
+		cfg.MaxAnswer = 100 << 20
+	}
 	s := &Server{cfg: cfg, store: newStore()}
 	var err error
 	if s.filters, err = newFilters(); err != nil {

@@ -209,3 +209,23 @@ func TestBreakingOffEndsTheReading(t *testing.T) {
 		t.Errorf("%d pages were asked for", n)
 	}
 }
+
+func TestRowsHoldWhatAListShowsAndAreAllThere(t *testing.T) {
+	t.Parallel()
+	a := newArchive(t, standin.Config{})
+	for n := range 12 {
+		at := now.Add(-time.Duration(n) * time.Hour)
+		a.put(fmt.Sprintf(`{"kind":"PipelineRun","apiVersion":"tekton.dev/v1","metadata":{"name":"run-%d","namespace":"app-shop-cicd","uid":%q,"creationTimestamp":%q,"managedFields":[1]},`+
+			`"spec":{"pipelineRef":{"name":"ci"},"pipelineSpec":{"tasks":["long"]}},"status":{"conditions":[{"reason":"Failed"}]}}`, n, uid(n), at.Format(time.RFC3339)))
+	}
+	c := a.client(results.Limits{PageRecords: 5})
+	check(t, c.PipelineRunRows(t.Context(), "app-shop-cicd", now.Add(-24*time.Hour)), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+	for r, err := range c.PipelineRunRows(t.Context(), "app-shop-cicd", now) {
+		want := fmt.Sprintf(`{"apiVersion":"tekton.dev/v1","kind":"PipelineRun",`+
+			`"metadata":{"annotations":null,"creationTimestamp":"2026-11-20T12:00:00Z","labels":null,"name":"run-0","namespace":"app-shop-cicd","uid":%q},`+
+			`"spec":{"params":null,"pipelineRef":{"name":"ci"}},"status":{"completionTime":null,"conditions":[{"reason":"Failed"}],"startTime":null}}`, uid(0))
+		if err != nil || string(r.Value) != want {
+			t.Errorf("got %s, %v", r.Value, err)
+		}
+	}
+}

@@ -46,3 +46,12 @@ func all(filters ...filter) filter {
 	}
 	return filter(strings.Join(texts, " && "))
 }
+
+// rowFields are the parts of a page that rows are made of, the token of the next
+// one among them: without it a list would seem to end.
+var rowFields = "next_page_token,records.name,records.create_time,records.data.type,records.data.value." + strings.Join([]string{
+	"kind", "apiVersion",
+	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.creationTimestamp", "metadata.labels", "metadata.annotations",
+	"spec.pipelineRef", "spec.params",
+	"status.startTime", "status.completionTime", "status.conditions",
+}, ",records.data.value.")

@@ -23,13 +23,23 @@ const creationUnit = time.Second
 // Any other ends the iteration; what came before is then not all there is.
 // Breaking off ends the reading.
 func (c *Client) PipelineRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[Record, error] {
-	return c.window(ctx, namespace, PipelineRun, since)
+	return c.list(ctx, c.window(namespace, PipelineRun, since))
+}
+
+// PipelineRunRows is PipelineRuns with values that hold what a row of a list
+// shows: name, labels and annotations, reference and parameters, times and
+// conditions. That is a twentieth of most runs. What a run lacks may be null, and
+// a server that cannot leave things out sends whole runs.
+func (c *Client) PipelineRunRows(ctx context.Context, namespace string, since time.Time) iter.Seq2[Record, error] {
+	q := c.window(namespace, PipelineRun, since)
+	q.fields = rowFields
+	return c.list(ctx, q)
 }
 
 // TaskRuns gives the archived TaskRuns as PipelineRuns does. A TaskRun is never
 // older than its run.
 func (c *Client) TaskRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[Record, error] {
-	return c.window(ctx, namespace, TaskRun, since)
+	return c.list(ctx, c.window(namespace, TaskRun, since))
 }
 
 // TaskRunsOf gives all TaskRuns of a Result ([Record.Result]), newest first. Runs
@@ -42,12 +52,13 @@ func (c *Client) TaskRunsOf(ctx context.Context, namespace, result string) iter.
 	return c.list(ctx, query{namespace: namespace, result: result, kind: TaskRun, filter: of(TaskRun)})
 }
 
-func (c *Client) window(ctx context.Context, namespace, kind string, from time.Time) iter.Seq2[Record, error] {
+// window is the query for what was made at a time or later.
+func (c *Client) window(namespace, kind string, from time.Time) query {
 	if oldest := c.now().Add(-MaxWindow); from.Before(oldest) {
 		from = oldest
 	}
 	from = from.Truncate(creationUnit)
-	return c.list(ctx, query{namespace: namespace, result: anyNamespace, kind: kind, filter: all(of(kind), since(from)), since: from})
+	return query{namespace: namespace, result: anyNamespace, kind: kind, filter: all(of(kind), since(from)), since: from}
 }
 
 // query is one list of records.
@@ -55,6 +66,7 @@ type query struct {
 	namespace, result, kind string
 	filter                  filter
 	since                   time.Time
+	fields                  string // empty for all
 	// believed says that an empty answer needs no second look.
 	believed bool
 }
@@ -156,6 +168,9 @@ func (l *listing) get(ctx context.Context, token string) (*http.Response, error)
 		values := url.Values{"filter": {string(l.query.filter)}, "order_by": {"create_time desc"}, "page_size": {strconv.Itoa(l.size)}}
 		if token != "" {
 			values.Set("page_token", token)
+		}
+		if l.query.fields != "" {
+			values.Set("fields", l.query.fields)
 		}
 		resp, err := l.client.get(ctx, l.query.doing(), l.path, values)
 		if err != nil {
