@@ -48,7 +48,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/runs",
 			Tier: "T0", Backend: "runs", Scope: "app",
 			Verb: "list", Resource: "runs", Subresource: "",
-			Stream: false, Write: false, Cached: true, Planned: true,
+			Stream: false, Write: false, Cached: true, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",
@@ -119,7 +119,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/runs/{result}/logs/{taskRun}",
 			Tier: "T0", Backend: "runs", Scope: "app",
 			Verb: "get", Resource: "runs", Subresource: "logs",
-			Stream: false, Write: false, Cached: true, Planned: true,
+			Stream: false, Write: false, Cached: true, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",
@@ -186,7 +186,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/runs",
 			Tier: "T0", Backend: "runs", Scope: "fleet",
 			Verb: "list", Resource: "runs", Subresource: "",
-			Stream: false, Write: false, Cached: true, Planned: true,
+			Stream: false, Write: false, Cached: true, Planned: false,
 			QueryParams: []Param{
 				{
 					Name: "app", In: "query",

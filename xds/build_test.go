@@ -89,7 +89,7 @@ func TestEachOperationGoesToItsBackend(t *testing.T) {
 	opts.ServePlanned = "10.0.0.9:1"
 	e := build(t, opts, "")
 	for op, want := range map[string]string{
-		"listLive": "livehub", "whoami": "authz-http", "getContract": "authz-http", "listRuns": "planned",
+		"listLive": "livehub", "whoami": "authz-http", "getContract": "authz-http", "listRuns": "runs", "listReleases": "planned",
 		"streamLiveRuns": "livehub-streams", "streamEvents": "planned-streams", "rerunPipelineRun": "planned",
 	} {
 		if got := routeOf(t, e, op).Cluster; got != want {

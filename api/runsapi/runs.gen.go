@@ -7,6 +7,7 @@ package runsapi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -38,6 +39,42 @@ func (e RunStatus) Valid() bool {
 	}
 }
 
+// Defines values for View.
+const (
+	ViewFull    View = "full"
+	ViewSummary View = "summary"
+)
+
+// Valid indicates whether the value is a known member of the View enum.
+func (e View) Valid() bool {
+	switch e {
+	case ViewFull:
+		return true
+	case ViewSummary:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListRunsParamsView.
+const (
+	ListRunsParamsViewFull    ListRunsParamsView = "full"
+	ListRunsParamsViewSummary ListRunsParamsView = "summary"
+)
+
+// Valid indicates whether the value is a known member of the ListRunsParamsView enum.
+func (e ListRunsParamsView) Valid() bool {
+	switch e {
+	case ListRunsParamsViewFull:
+		return true
+	case ListRunsParamsViewSummary:
+		return true
+	default:
+		return false
+	}
+}
+
 // AppName A DNS label that leaves room for `app-` and `-cicd` around it.
 //
 // Example: gate-api
@@ -56,6 +93,16 @@ type ArchivedTaskRun = json.RawMessage
 //
 // Example: staging
 type Label = string
+
+// Log Log lines, 64 MiB at most.
+//
+// Example: [compile] + go build ./...
+type Log = string
+
+// ObjectName The name of a PipelineRun or TaskRun, a lower-case DNS name.
+//
+// Example: ci-0-build-abc
+type ObjectName = string
 
 // Run A finished run.
 //
@@ -125,6 +172,14 @@ type Run struct {
 // RunStatus How it ended.
 type RunStatus string
 
+// RunList Finished runs, newest first.
+//
+// Example: {"runs":[{"createdAt":"2026-10-31T10:00:00Z","name":"ci-0-build-abc","reason":"Succeeded","result":"4f0c7d1e-2b6a-4c39-9d5e-8a1f3b2c7e90","status":"succeeded"}]}
+type RunList struct {
+	// Runs The runs.
+	Runs []Run `json:"runs"`
+}
+
 // Timestamp A time in RFC 3339, in UTC.
 //
 // Example: 2026-10-31T10:00:00Z
@@ -138,11 +193,58 @@ type App = AppName
 // Result defines model for Result.
 type Result = string
 
+// RunsLimit defines model for RunsLimit.
+type RunsLimit = int32
+
+// SinceHours defines model for SinceHours.
+type SinceHours = int32
+
+// TaskRunName The name of a PipelineRun or TaskRun, a lower-case DNS name.
+//
+// Example: ci-0-build-abc
+type TaskRunName = ObjectName
+
+// View defines model for View.
+type View string
+
+// ListRunsParams defines parameters for ListRuns.
+type ListRunsParams struct {
+	// SinceHours Keeps to runs of the last so many hours.
+	SinceHours *SinceHours `form:"sinceHours,omitempty" json:"sinceHours,omitempty"`
+
+	// Limit At most so many runs, the newest.
+	Limit *RunsLimit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// View With `full` each run carries its PipelineRun and TaskRuns.
+	View *ListRunsParamsView `form:"view,omitempty" json:"view,omitempty"`
+}
+
+// ListRunsParamsView defines parameters for ListRuns.
+type ListRunsParamsView string
+
+// ListFleetRunsParams defines parameters for ListFleetRuns.
+type ListFleetRunsParams struct {
+	// SinceHours Keeps to runs of the last so many hours.
+	SinceHours *SinceHours `form:"sinceHours,omitempty" json:"sinceHours,omitempty"`
+
+	// Limit At most so many runs, the newest.
+	Limit *RunsLimit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ListRuns Finished runs of an app
+	// (GET /v1/apps/{app}/runs)
+	ListRuns(w http.ResponseWriter, r *http.Request, app App, params ListRunsParams)
 	// GetRun One finished run
 	// (GET /v1/apps/{app}/runs/{result})
 	GetRun(w http.ResponseWriter, r *http.Request, app App, result Result)
+	// GetRunLogs Archived log of a TaskRun
+	// (GET /v1/apps/{app}/runs/{result}/logs/{taskRun})
+	GetRunLogs(w http.ResponseWriter, r *http.Request, app App, result Result, taskRun TaskRunName)
+	// ListFleetRuns Finished runs of the fleet
+	// (GET /v1/runs)
+	ListFleetRuns(w http.ResponseWriter, r *http.Request, params ListFleetRunsParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -153,6 +255,74 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// ListRuns operation middleware
+func (siw *ServerInterfaceWrapper) ListRuns(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app App
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", r.PathValue("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "app", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListRunsParams
+
+	// ------------- Optional query parameter "sinceHours" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sinceHours", r.URL.Query(), &params.SinceHours, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "sinceHours"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sinceHours", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "view" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "view", r.URL.Query(), &params.View, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "view"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "view", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListRuns(w, r, app, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // GetRun operation middleware
 func (siw *ServerInterfaceWrapper) GetRun(w http.ResponseWriter, r *http.Request) {
@@ -180,6 +350,96 @@ func (siw *ServerInterfaceWrapper) GetRun(w http.ResponseWriter, r *http.Request
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetRun(w, r, app, result)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetRunLogs operation middleware
+func (siw *ServerInterfaceWrapper) GetRunLogs(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app App
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", r.PathValue("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "app", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "result" -------------
+	var result Result
+
+	err = runtime.BindStyledParameterWithOptions("simple", "result", r.PathValue("result"), &result, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "result", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "taskRun" -------------
+	var taskRun TaskRunName
+
+	err = runtime.BindStyledParameterWithOptions("simple", "taskRun", r.PathValue("taskRun"), &taskRun, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "taskRun", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetRunLogs(w, r, app, result, taskRun)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListFleetRuns operation middleware
+func (siw *ServerInterfaceWrapper) ListFleetRuns(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListFleetRunsParams
+
+	// ------------- Optional query parameter "sinceHours" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "sinceHours", r.URL.Query(), &params.SinceHours, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "sinceHours"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "sinceHours", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListFleetRuns(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -309,7 +569,10 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/runs", wrapper.ListRuns)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/runs/{result}", wrapper.GetRun)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/runs/{result}/logs/{taskRun}", wrapper.GetRunLogs)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/runs", wrapper.ListFleetRuns)
 
 	return m
 }

@@ -29,7 +29,7 @@ func TestAGatewayOfTwoEdgesAndTwoLivehubsAnswersThroughBoth(t *testing.T) {
 		if got := status(t, e.URL+"/v1/apps/"+fleet.AppShop+"/live", token); got != http.StatusOK {
 			t.Errorf("%s answers %d", e.URL, got)
 		}
-		if got := status(t, e.URL+"/v1/apps/"+fleet.AppShop+"/runs", token); got != http.StatusOK {
+		if got := status(t, e.URL+"/v1/apps/"+fleet.AppShop+"/releases", token); got != http.StatusOK {
 			t.Errorf("%s answers a planned operation with %d", e.URL, got)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"slices"
@@ -19,6 +18,7 @@ import (
 // archive is where finished runs are: *results.Client.
 type archive interface {
 	PipelineRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[results.Record, error]
+	PipelineRunRows(ctx context.Context, namespace string, since time.Time) iter.Seq2[results.Record, error]
 	TaskRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[results.Record, error]
 	TaskRunsOf(ctx context.Context, namespace, result string) iter.Seq2[results.Record, error]
 	PipelineRun(ctx context.Context, namespace, result string) (results.Record, error)
@@ -67,9 +67,9 @@ func (s *server) tasks(ctx context.Context, scope calls.Scope, of run) ([]task, 
 		if err != nil {
 			return nil, err
 		}
-		object, err := tekton.Decode(rec.Value)
+		object, err := decode(rec)
 		if err != nil {
-			return nil, fmt.Errorf("record %s: %w", rec.Name, err)
+			return nil, err
 		}
 		// Runs that one event started are archived together.
 		if object.BelongsTo(of.object.Metadata) {

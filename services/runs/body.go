@@ -20,23 +20,48 @@ func (r row) encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// writeFull writes a run with its objects, as they were archived but for
-// managedFields.
+// writeFull writes a run with its objects.
 func writeFull(w io.Writer, r run, tasks []task) error {
-	head, err := r.row.encode()
-	if err != nil {
-		return err
-	}
 	out := &body{w: w}
-	out.write(bytes.TrimSuffix(head, []byte("}")))
-	out.text(`,"pipelineRun":`)
+	out.openFull(r.row)
 	out.object(r.record.Value)
-	out.text(`,"taskRuns":[`)
+	out.text(tasksFollow)
 	for i, t := range tasks {
-		if i > 0 {
-			out.text(",")
-		}
+		out.comma(i)
 		out.object(t.record.Value)
+	}
+	out.text("]}")
+	return out.err
+}
+
+const tasksFollow = `,"taskRuns":[`
+
+// writeRows writes a list of runs without their objects.
+func writeRows(w io.Writer, runs []listed) error {
+	out := &body{w: w}
+	out.text(`{"runs":[`)
+	for i, r := range runs {
+		out.comma(i)
+		out.write(r.row.encode())
+	}
+	out.text("]}")
+	return out.err
+}
+
+// writeFullRows writes a list of runs with their objects, one after the other.
+func writeFullRows(w io.Writer, runs []listed) error {
+	out := &body{w: w}
+	out.text(`{"runs":[`)
+	for i, r := range runs {
+		out.comma(i)
+		out.openFull(r.row)
+		out.packed(r.run)
+		out.text(tasksFollow)
+		for n, t := range r.tasks {
+			out.comma(n)
+			out.packed(t)
+		}
+		out.text("]}")
 	}
 	out.text("]}")
 	return out.err
@@ -44,26 +69,52 @@ func writeFull(w io.Writer, r run, tasks []task) error {
 
 // body writes JSON piece by piece. Past its first error it writes nothing.
 type body struct {
-	w   io.Writer
-	err error
+	w      io.Writer
+	err    error
+	buffer []byte // of objects that are unpacked
 }
 
-func (b *body) write(p []byte) {
+// openFull begins a run that goes on with its PipelineRun.
+func (b *body) openFull(r row) {
+	head, err := r.encode()
+	b.write(bytes.TrimSuffix(head, []byte("}")), err)
+	b.text(`,"pipelineRun":`)
+}
+
+func (b *body) write(p []byte, err error) {
+	if b.err == nil {
+		b.err = err
+	}
 	if b.err == nil {
 		_, b.err = b.w.Write(p)
 	}
 }
 
-func (b *body) text(s string) { b.write([]byte(s)) }
+func (b *body) text(s string) { b.write([]byte(s), nil) }
 
-func (b *body) object(raw []byte) {
-	if b.err != nil {
-		return
+// comma stands before every element of an array but the first.
+func (b *body) comma(index int) {
+	if index > 0 {
+		b.text(",")
 	}
+}
+
+// object writes an object as it was archived, but for managedFields.
+func (b *body) object(raw []byte) {
 	shown, err := kubelist.WithoutManagedFields(raw)
 	if err != nil {
-		b.err = fmt.Errorf("reading an archived object: %w", err)
+		err = fmt.Errorf("reading an archived object: %w", err)
+	}
+	b.write(shown, err)
+}
+
+// packed writes an object that waited for its turn.
+func (b *body) packed(p packed) {
+	raw, err := p.unpack(b.buffer)
+	if err != nil {
+		b.write(nil, err)
 		return
 	}
-	b.write(shown)
+	b.buffer = raw[:cap(raw)]
+	b.object(raw)
 }

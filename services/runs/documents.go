@@ -34,8 +34,11 @@ type kind struct {
 	maxBytes    int64 // of the body itself; a larger one is none
 }
 
-// jsonBody is a list or a run.
-var jsonBody = kind{answer.JSON, 512 << 20}
+// What is answered with: lists and runs, and the text of logs.
+var (
+	jsonBody = kind{answer.JSON, 512 << 20}
+	logBody  = kind{"text/plain; charset=utf-8", 64 << 20}
+)
 
 // place is where a document is kept, and for how long.
 type place struct {
@@ -48,6 +51,16 @@ type place struct {
 // runPlace is where a finished run is.
 func runPlace(scope calls.Scope, result string) place {
 	return place{jsonBody, "run:" + scope.Key() + ":" + result, runAge}
+}
+
+// listPlace is where a list of runs is.
+func listPlace(q query) place {
+	return place{jsonBody, fmt.Sprintf("list:%s:%d:%d:%t:%t", q.scope.Key(), q.hours, q.limit, q.full, q.placed), listAge}
+}
+
+// logPlace is where the log of a TaskRun is. Names have no colons.
+func logPlace(scope calls.Scope, result, taskRun string) place {
+	return place{logBody, "log:" + scope.Key() + ":" + result + ":" + taskRun, logAge}
 }
 
 // documents keeps bodies as they are served, compressed. It is safe for

@@ -55,6 +55,19 @@ func (n *namespaces) created(ctx context.Context, s calls.Scope) (time.Time, err
 	return time.Time{}, problem.New(problem.NotFound, "no such app")
 }
 
+// all says when every namespace was made, by name.
+func (n *namespaces) all(ctx context.Context) (map[string]time.Time, error) {
+	list, err := n.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, clusterFailed(err)
+	}
+	made := make(map[string]time.Time, len(list.Items))
+	for _, item := range list.Items {
+		made[item.Name] = item.CreationTimestamp.Time
+	}
+	return made, nil
+}
+
 func (n *namespaces) recall(uid string) (time.Time, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

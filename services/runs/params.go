@@ -5,9 +5,17 @@ import (
 	"net/http"
 	"regexp"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"hangar.io/glidepath/api/runsapi"
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/problem"
+)
+
+const (
+	defaultHours, maxHours = 168, 720
+	defaultLimit, maxLimit = 100, 1000
+	maxNameBytes           = 63
 )
 
 // uid is the form of a Kubernetes UID. What has another never reaches a source.
@@ -22,11 +30,60 @@ func checkResult(result string) error {
 	return nil
 }
 
+// checkTaskRun refuses what is no name of a TaskRun.
+func checkTaskRun(name string) error {
+	if len(name) > maxNameBytes || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return problem.Newf(problem.BadRequest, "%s is not the name of a TaskRun", calls.Quoted(name)).
+			WithHint("it is the metadata.name of a TaskRun that getRun gives")
+	}
+	return nil
+}
+
+// newQuery reads how much of a list a call asks for.
+func newQuery(scope calls.Scope, hours, limit *int32) (query, error) {
+	q := query{scope: scope, hours: defaultHours, limit: defaultLimit}
+	if hours != nil {
+		q.hours = int(*hours)
+	}
+	if limit != nil {
+		q.limit = int(*limit)
+	}
+	if q.hours < 1 || q.hours > maxHours {
+		return query{}, outside("sinceHours", maxHours)
+	}
+	if q.limit < 1 || q.limit > maxLimit {
+		return query{}, outside("limit", maxLimit)
+	}
+	return q, nil
+}
+
+func outside(name string, most int) *problem.Error {
+	return problem.Newf(problem.BadRequest, "%s is not a whole number from 1 to %d", name, most)
+}
+
+// fullView reads view.
+func fullView(view *runsapi.ListRunsParamsView) (bool, error) {
+	switch {
+	case view == nil, *view == runsapi.ListRunsParamsViewSummary:
+		return false, nil
+	case *view == runsapi.ListRunsParamsViewFull:
+		return true, nil
+	default:
+		return false, problem.New(problem.BadRequest, "view is neither summary nor full")
+	}
+}
+
+// bounds of the parameters that are numbers.
+var bounds = map[string]int{"sinceHours": maxHours, "limit": maxLimit}
+
 // badParameter answers a parameter that the generated code could not read.
 func badParameter(w http.ResponseWriter, r *http.Request, err error) {
 	refuse := problem.New(problem.BadRequest, "a parameter is malformed")
 	if p, ok := errors.AsType[*runsapi.InvalidParamFormatError](err); ok {
 		refuse = problem.Newf(problem.BadRequest, "%s is malformed", p.ParamName)
+		if most, ok := bounds[p.ParamName]; ok {
+			refuse = outside(p.ParamName, most)
+		}
 	}
 	problem.Write(w, r, refuse.WithCause(err))
 }

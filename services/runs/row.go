@@ -38,12 +38,20 @@ type run struct {
 // readRun reads the record of a PipelineRun. ok is false when the run has not
 // finished: there is no telling whether the archive saw its end.
 func readRun(rec results.Record) (r run, ok bool, err error) {
-	object, err := tekton.Decode(rec.Value)
+	object, err := decode(rec)
 	if err != nil {
-		return run{}, false, fmt.Errorf("record %s: %w", rec.Name, err)
+		return run{}, false, err
 	}
 	outcome := object.Outcome()
 	return run{row: newRow(object, rec), object: object, record: rec}, outcome != tekton.Unfinished, nil
+}
+
+func decode(rec results.Record) (*tekton.Object, error) {
+	object, err := tekton.Decode(rec.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", results.ErrBadRecord, rec.Name, err)
+	}
+	return object, nil
 }
 
 func newRow(o *tekton.Object, rec results.Record) row {

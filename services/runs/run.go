@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
@@ -54,7 +55,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	// Not before the calls under way have been answered.
 	defer kept.cache.Close()
-	s, err := newServer(cfg, from, kept, tracing)
+	s, err := newServer(cfg, from, kept, tracing, reg)
 	if err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func openRedis(cfg Config, reg prometheus.Registerer, tracing *telemetry.Tracing
 	return cache.OpenRedis(cache.RedisConfig{URL: cfg.RedisCache, TLS: cfg.Redis, Service: backend, Timeout: cfg.RedisTime, Metrics: reg, Tracing: tracing})
 }
 
-func newServer(cfg Config, from archive, kept *documents, tracing *telemetry.Tracing) (*server, error) {
+func newServer(cfg Config, from archive, kept *documents, tracing *telemetry.Tracing, reg prometheus.Registerer) (*server, error) {
 	cluster, err := restConfig(cfg, tracing)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,9 @@ func newServer(cfg Config, from archive, kept *documents, tracing *telemetry.Tra
 	if err != nil {
 		return nil, err
 	}
-	return &server{archive: from, namespaces: known, documents: kept, wait: cfg.Wait}, nil
+	return &server{
+		archive: from, namespaces: known, documents: kept, wait: cfg.Wait, now: time.Now, badRecords: newBadRecords(reg),
+	}, nil
 }
 
 func restConfig(cfg Config, tracing *telemetry.Tracing) (*rest.Config, error) {
@@ -102,4 +105,12 @@ func listen(cfg Config) (api, metrics net.Listener, err error) {
 		lifecycle.Opening{To: &metrics, Open: lifecycle.Listen, Addr: cfg.MetricsListen},
 	)
 	return api, metrics, err
+}
+
+func newBadRecords(reg prometheus.Registerer) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "glidepath_runs_bad_records_total", Help: "Records of the archive that could not be read and were left out of a list, counted with each list.",
+	})
+	reg.MustRegister(c)
+	return c
 }

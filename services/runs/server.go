@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"hangar.io/glidepath/internal/answer"
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/problem"
@@ -17,6 +19,8 @@ type server struct {
 	namespaces *namespaces
 	documents  *documents
 	wait       time.Duration // how long a call waits for what it asks for
+	now        func() time.Time
+	badRecords prometheus.Counter // of the archive, left out of lists
 }
 
 // respond gives a call the document that find comes to within the time that a

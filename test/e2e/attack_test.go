@@ -65,7 +65,7 @@ func statuses(t *testing.T, text string) []int {
 
 // hidden is a request that an attacker wants somebody to see in the body of
 // another; its caller has no token.
-const hidden = "GET /v1/apps/shop/runs HTTP/1.1\r\nHost: hidden\r\nConnection: close\r\n\r\n"
+const hidden = "GET /v1/apps/shop/releases HTTP/1.1\r\nHost: hidden\r\nConnection: close\r\n\r\n"
 
 // Each of these streams means one request to one reader and two to another. A
 // reader that the edge disagrees with would answer hidden, which nobody decided.
@@ -106,12 +106,12 @@ func TestAttackNoRequestHidesInTheBodyOfAnother(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			planned.Reset()
-			got := statuses(t, "GET /v1/apps/gate-api/runs HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer "+tokens["reader"]+"\r\n"+tc.headers+"\r\n"+tc.body)
+			got := statuses(t, "GET /v1/apps/gate-api/releases HTTP/1.1\r\nHost: g\r\nAuthorization: Bearer "+tokens["reader"]+"\r\n"+tc.headers+"\r\n"+tc.body)
 			if tc.want == nil && (len(got) != 1 || got[0] < 400) || tc.want != nil && fmt.Sprint(got) != fmt.Sprint(tc.want) {
 				t.Errorf("answered %v, want %v", got, tc.want)
 			}
 			for _, r := range planned.Requests() {
-				if r.URI != "/v1/apps/gate-api/runs" || tc.want == nil {
+				if r.URI != "/v1/apps/gate-api/releases" || tc.want == nil {
 					t.Errorf("%s %s reached a backend", r.Method, r.URI)
 				}
 			}
@@ -145,17 +145,17 @@ func decided(t *testing.T, h http.Header) identity.Claims {
 func TestAttackABackendGetsNoOtherTargetThanWasDecided(t *testing.T) {
 	reached := 0
 	for _, target := range []string{
-		"/v1/apps/gate-api/runs", "/v1/apps/shop/../gate-api/runs", "/v1/apps/shop/..;/gate-api/runs", `/v1/apps/shop\..\gate-api/runs`,
-		"/v1/apps/shop%2f..%2fgate-api/runs", "/v1/apps/shop/%2e%2e/gate-api/runs", "/v1/apps/shop/.%2e/gate-api/runs", "/v1/apps/shop%252f..%252fgate-api/runs",
-		"//v1/apps/gate-api/runs", "/v1/apps//gate-api/runs", "/./v1/apps/gate-api/./runs", "/../v1/apps/gate-api/runs", "/v1/apps/%67ate-api/runs",
-		"/v1/apps/gate-api;/runs", "/v1/apps/gate-api;a=b/runs", "/v1/apps/gate-api/runs;a", "/v1/apps/gate-api/runs/", "/v1/apps/gate-api/runs/..",
-		"/v1/apps/gate-api%00/runs", "/v1/apps/gate-api%0a/runs", "/v1/apps/gate-api%c0%af/runs", "/v1/apps/gate-api\xff/runs", "/v1/apps/../runs", "/v1/apps/./runs",
-		"/v1/apps/gate-api/runs#", "/v1/apps/gate-api/runs#/../../shop/runs", "http://elsewhere/v1/apps/gate-api/runs", "http://elsewhere/v1/apps/shop/../gate-api/runs",
-		"/v1/apps/gate-api/runs?app=shop", "/v1/apps/gate-api/runs?/../../shop/runs", "/v1/apps/gate-api/runs?app=shop&app=other", "/V1/apps/gate-api/runs",
-		"/v1/runs", "/v1/runs?app=shop", "/v1/runs?a%70p=shop", "/v1/runs?app=sh%6fp", "/v1/runs?APP=shop", "/v1/runs?app[]=shop", "/v1/runs?app%5b%5d=shop", "/v1/runs?app%00=shop",
-		"/v1/runs?+app=shop", "/v1/runs?&app=shop&", "/v1/runs??app=shop", "/v1/runs?app=shop&app=gate-api", "/v1/runs?app=shop&%61pp=gate-api", "/v1/runs?app=shop;app=gate-api",
-		"/v1/runs?x=1;app=shop", "/v1/runs?app=shop%26app=gate-api", "/v1/runs?app=shop%00", "/v1/runs?app=+shop", "/v1/runs?app=", "/v1/runs?app", "/v1/runs?app=shop#", "/v1/runs#?app=shop",
-		"/v1/runs%3fapp=shop", "/v1/runs?x=%zz&app=shop", "/v1/runs?app=shop/../gate-api", "/v1/runs?x=\xff&app=shop", "/v1/runs?app=shop&x=" + strings.Repeat("y", 20<<10),
+		"/v1/apps/gate-api/releases", "/v1/apps/shop/../gate-api/releases", "/v1/apps/shop/..;/gate-api/releases", `/v1/apps/shop\..\gate-api/releases`,
+		"/v1/apps/shop%2f..%2fgate-api/releases", "/v1/apps/shop/%2e%2e/gate-api/releases", "/v1/apps/shop/.%2e/gate-api/releases", "/v1/apps/shop%252f..%252fgate-api/releases",
+		"//v1/apps/gate-api/releases", "/v1/apps//gate-api/releases", "/./v1/apps/gate-api/./releases", "/../v1/apps/gate-api/releases", "/v1/apps/%67ate-api/releases",
+		"/v1/apps/gate-api;/releases", "/v1/apps/gate-api;a=b/releases", "/v1/apps/gate-api/releases;a", "/v1/apps/gate-api/releases/", "/v1/apps/gate-api/releases/..",
+		"/v1/apps/gate-api%00/releases", "/v1/apps/gate-api%0a/releases", "/v1/apps/gate-api%c0%af/releases", "/v1/apps/gate-api\xff/releases", "/v1/apps/../releases", "/v1/apps/./releases",
+		"/v1/apps/gate-api/releases#", "/v1/apps/gate-api/releases#/../../shop/releases", "http://elsewhere/v1/apps/gate-api/releases", "http://elsewhere/v1/apps/shop/../gate-api/releases",
+		"/v1/apps/gate-api/releases?app=shop", "/v1/apps/gate-api/releases?/../../shop/releases", "/v1/apps/gate-api/releases?app=shop&app=other", "/V1/apps/gate-api/releases",
+		"/v1/releases", "/v1/releases?app=shop", "/v1/releases?a%70p=shop", "/v1/releases?app=sh%6fp", "/v1/releases?APP=shop", "/v1/releases?app[]=shop", "/v1/releases?app%5b%5d=shop", "/v1/releases?app%00=shop",
+		"/v1/releases?+app=shop", "/v1/releases?&app=shop&", "/v1/releases??app=shop", "/v1/releases?app=shop&app=gate-api", "/v1/releases?app=shop&%61pp=gate-api", "/v1/releases?app=shop;app=gate-api",
+		"/v1/releases?x=1;app=shop", "/v1/releases?app=shop%26app=gate-api", "/v1/releases?app=shop%00", "/v1/releases?app=+shop", "/v1/releases?app=", "/v1/releases?app", "/v1/releases?app=shop#", "/v1/releases#?app=shop",
+		"/v1/releases%3fapp=shop", "/v1/releases?x=%zz&app=shop", "/v1/releases?app=shop/../gate-api", "/v1/releases?x=\xff&app=shop", "/v1/releases?app=shop&x=" + strings.Repeat("y", 20<<10),
 	} {
 		t.Run(target[:min(len(target), 60)], func(t *testing.T) {
 			planned.Reset()
@@ -184,10 +184,10 @@ func agreed(t *testing.T, a answer, uri string, c identity.Claims) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, app := "listFleetRuns", u.Query().Get("app")
+	op, app := "listFleetReleases", u.Query().Get("app")
 	if segments := strings.Split(u.EscapedPath(), "/"); len(segments) == 5 {
-		op, app = "listRuns", segments[3]
-	} else if u.EscapedPath() != "/v1/runs" {
+		op, app = "listReleases", segments[3]
+	} else if u.EscapedPath() != "/v1/releases" {
 		t.Fatalf("a backend got %s", uri)
 	}
 	if c.Op != op || c.App != app {
@@ -240,7 +240,7 @@ func TestAttackAHopByHopHeaderTakesNothingFromTheEdge(t *testing.T) {
 	} {
 		t.Run(named, func(t *testing.T) {
 			planned.Reset()
-			a := rawGet(t, "/v1/apps/gate-api/runs", "Connection: "+named, identity.Header+": forged")
+			a := rawGet(t, "/v1/apps/gate-api/releases", "Connection: "+named, identity.Header+": forged")
 			seen := planned.Requests()
 			if a.status != http.StatusOK || len(seen) != 1 {
 				t.Fatalf("got %d, %d requests at the backend", a.status, len(seen))
@@ -254,7 +254,7 @@ func TestAttackAHopByHopHeaderTakesNothingFromTheEdge(t *testing.T) {
 		})
 	}
 	for _, named := range []string{":path", "Host", "X-Forwarded-For", "X-Forwarded-Proto"} {
-		refused(t, rawGet(t, "/v1/apps/gate-api/runs", "Connection: "+named), 400, "GP-EDGE-400")
+		refused(t, rawGet(t, "/v1/apps/gate-api/releases", "Connection: "+named), 400, "GP-EDGE-400")
 	}
 }
 
@@ -325,7 +325,7 @@ func http2Call(t *testing.T, fields []hpack.HeaderField) string {
 }
 
 func TestAttackAMalformedHTTP2RequestReachesNobody(t *testing.T) {
-	sound := [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "g"}, {":path", "/v1/apps/gate-api/runs"}, {"authorization", "Bearer " + tokens["reader"]}}
+	sound := [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "g"}, {":path", "/v1/apps/gate-api/releases"}, {"authorization", "Bearer " + tokens["reader"]}}
 	for name, tc := range map[string]struct {
 		without string
 		before  [][2]string
@@ -336,15 +336,15 @@ func TestAttackAMalformedHTTP2RequestReachesNobody(t *testing.T) {
 		"no method":                    {without: ":method", status: "reset"},
 		"no path":                      {without: ":path", status: "reset"},
 		"no scheme":                    {without: ":scheme", status: "reset"},
-		"two paths":                    {before: [][2]string{{":path", "/v1/apps/shop/runs"}}, status: "reset"},
+		"two paths":                    {before: [][2]string{{":path", "/v1/apps/shop/releases"}}, status: "reset"},
 		"two methods":                  {before: [][2]string{{":method", "POST"}}, status: "reset"},
-		"a path after the headers":     {without: ":path", after: [][2]string{{":path", "/v1/apps/shop/runs"}}, status: "reset"},
-		"a path with a line break":     {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api/runs HTTP/1.1\r\nX: y"}}, status: "reset"},
-		"a path with a NUL":            {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api/runs?x=\x00"}}, status: "reset"},
-		"a path without a slash":       {without: ":path", before: [][2]string{{":path", "v1/apps/gate-api/runs"}}, status: "reset"},
-		"a path that is a URL":         {without: ":path", before: [][2]string{{":path", "http://g/v1/apps/gate-api/runs"}}, status: "reset"},
-		"a path with a fragment":       {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api/runs#x"}}, status: "400"},
-		"a byte that is no character":  {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api\xff/runs"}}, status: "400"},
+		"a path after the headers":     {without: ":path", after: [][2]string{{":path", "/v1/apps/shop/releases"}}, status: "reset"},
+		"a path with a line break":     {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api/releases HTTP/1.1\r\nX: y"}}, status: "reset"},
+		"a path with a NUL":            {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api/releases?x=\x00"}}, status: "reset"},
+		"a path without a slash":       {without: ":path", before: [][2]string{{":path", "v1/apps/gate-api/releases"}}, status: "reset"},
+		"a path that is a URL":         {without: ":path", before: [][2]string{{":path", "http://g/v1/apps/gate-api/releases"}}, status: "reset"},
+		"a path with a fragment":       {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api/releases#x"}}, status: "400"},
+		"a byte that is no character":  {without: ":path", before: [][2]string{{":path", "/v1/apps/gate-api\xff/releases"}}, status: "400"},
 		"a method in lower case":       {without: ":method", before: [][2]string{{":method", "get"}}, status: "405"},
 		"a method with a line break":   {without: ":method", before: [][2]string{{":method", "GET\r\nX: y"}}, status: "reset"},
 		"a pseudo-header of nobody's":  {before: [][2]string{{":op", "whoami"}}, status: "reset"},
@@ -382,7 +382,7 @@ func TestAttackAMalformedHTTP2RequestReachesNobody(t *testing.T) {
 // it was made for: neither another operation of that backend, nor another
 // backend, nor, behind the edge, anything at all.
 func TestAttackACapturedIdentityIsOfNoUseElsewhere(t *testing.T) {
-	for _, op := range []string{"streamEvents", "getRunLogs", "listRuns"} {
+	for _, op := range []string{"streamEvents", "getRelease", "listReleases"} {
 		t.Run(op, func(t *testing.T) {
 			planned.Reset()
 			ok(t, get(t, calls[op], as("reader")))
@@ -420,7 +420,7 @@ func TestAttackABackendCannotRewriteTheAuditLine(t *testing.T) {
 		w.Header().Set("X-Request-Id", "forged")
 	}))
 	defer planned.Answer(nil)
-	a := ok(t, get(t, "/v1/apps/gate-api/runs", as("reader")))
+	a := ok(t, get(t, "/v1/apps/gate-api/releases", as("reader")))
 	if len(a.header.Values("X-Glidepath-Trace-Id")) != 1 || a.traceID() == "forged" {
 		t.Errorf("the caller gets the trace ids %q", a.header.Values("X-Glidepath-Trace-Id"))
 	}
@@ -429,7 +429,7 @@ func TestAttackABackendCannotRewriteTheAuditLine(t *testing.T) {
 	}
 	got := auditOf(t, a)
 	expectLine(t, got, line{
-		"op": "listRuns", "tier": "T0", "app": "gate-api", "caller": username(t, "reader"), "onBehalfOf": nil, "decision": "allow", "status": 200.0,
+		"op": "listReleases", "tier": "T0", "app": "gate-api", "caller": username(t, "reader"), "onBehalfOf": nil, "decision": "allow", "status": 200.0,
 		"method": "GET", "prUrl": nil, "name": nil,
 	})
 	if got["requestId"] == "forged" || got["ms"] == -1.0 {

@@ -149,7 +149,7 @@ func TestWhatTheEdgeItselfRefusesIsJSONToo(t *testing.T) {
 
 func TestABackendSeesNoHeaderThatACallerMadeUpForIt(t *testing.T) {
 	planned.Reset()
-	a := get(t, "/v1/apps/gate-api/runs", as("reader"),
+	a := get(t, "/v1/apps/gate-api/releases", as("reader"),
 		header("X-Glidepath-Identity", "forged"), header("X-Glidepath-Identity", "twice"),
 		header("X-Envoy-Original-Path", "/v1/x"), header("X-Envoy-Upstream-Rq-Timeout-Ms", "1"), header("X-Envoy-Retry-On", "5xx"),
 		header("X-Glidepath-Audit", "forged"), header("X-Forwarded-User", "root"), header("X-Remote-User", "root"),
@@ -206,7 +206,7 @@ func TestACallerThatLeavesIsA499(t *testing.T) {
 	defer planned.Answer(nil)
 	defer close(release)
 	for _, tc := range []struct{ method, op, caller string }{
-		{"GET", "listRuns", "reader"}, {"POST", "cancelPipelineRun", "operator"},
+		{"GET", "listReleases", "reader"}, {"POST", "cancelPipelineRun", "operator"},
 	} {
 		t.Run(tc.op, func(t *testing.T) {
 			const trace = "4bf92f3577b34da6a3ce929d0e0e4%03d"

@@ -24,13 +24,13 @@ func setPolicy(t *testing.T, e *devenv.Edge, policy string) {
 
 // The limit gives nothing back while the test runs.
 func TestADelegatesPeopleHaveLimitsOfTheirOwn(t *testing.T) {
-	const path = "/v1/apps/shop/runs"
+	const path = "/v1/apps/shop/releases"
 	by := func(person string) answer { return get(t, path, as("delegate"), onBehalfOf(person)) }
-	limited := map[string]string{"op": "listRuns", "tier": "T0", "code": "429", "decision": "allow"}
+	limited := map[string]string{"op": "listReleases", "tier": "T0", "code": "429", "decision": "allow"}
 	before := count(t, limited)
 	over := 0.0
 
-	setPolicy(t, gw.Edges[0], "version: 1\noperations: {listRuns: {rateLimit: {requests: 3, per: 1h}, callerRateLimit: {requests: 10, per: 1h}}}\n")
+	setPolicy(t, gw.Edges[0], "version: 1\noperations: {listReleases: {rateLimit: {requests: 3, per: 1h}, callerRateLimit: {requests: 10, per: 1h}}}\n")
 	t.Cleanup(func() {
 		setPolicy(t, gw.Edges[0], "")
 		eventually(t, "there is no limit", func() bool {
@@ -63,7 +63,7 @@ func TestADelegatesPeopleHaveLimitsOfTheirOwn(t *testing.T) {
 			t.Errorf("the body is %+v", b)
 		}
 		expectLine(t, auditOf(t, a), line{
-			"op": "listRuns", "tier": "T0", "app": "shop", "status": 429.0, "decision": "allow", "rule": "GP-EDGE-429",
+			"op": "listReleases", "tier": "T0", "app": "shop", "status": 429.0, "decision": "allow", "rule": "GP-EDGE-429",
 			"caller": username(t, "delegate"), "onBehalfOf": "user:default/noisy",
 		})
 	}

@@ -15,7 +15,7 @@ import (
 func TestATicketIsTheEdgesOwnAndInNoLog(t *testing.T) {
 	const own = "a-ticket-that-a-caller-made"
 	forgery := []change{header("X-Glidepath-Renewal", own), header("x-glidepath-renewal", own+"-again")}
-	for op, want := range map[string]int{"streamEvents": 1, "listRuns": 0, "getRelease": 0} {
+	for op, want := range map[string]int{"streamEvents": 1, "listReleases": 0, "getRelease": 0} {
 		before := len(planned.Requests())
 		for _, way := range []way{service(), peopleRoute()} {
 			if a := way.send(t, false, http.MethodGet, calls[op], append(forgery, as("reader"))...); a.status != http.StatusOK {
@@ -45,7 +45,7 @@ func TestATicketIsTheEdgesOwnAndInNoLog(t *testing.T) {
 	s, _ := openAt(t, gw, x.path, append(forgery, as("reader"))...)
 	x.write("one")
 	s.shows(t, "a stream whose caller sent a ticket")
-	if a := get(t, calls["listRuns"], as("reader")); a.header.Get(renewal.Header) != "" {
+	if a := get(t, calls["listReleases"], as("reader")); a.header.Get(renewal.Header) != "" {
 		t.Error("an answer has a ticket")
 	}
 }

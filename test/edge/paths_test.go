@@ -32,7 +32,7 @@ func TestPaths(t *testing.T) {
 		"upper case is another path":                 {"/V1/whoami", notFound},
 		"an empty name is none":                      {"/v1/apps//live", notFound},
 		"one segment too many":                       {"/v1/apps/shop/x/live", notFound},
-		"a planned operation has no route":           {"/v1/apps/shop/runs", notFound},
+		"a planned operation has no route":           {"/v1/apps/shop/releases", notFound},
 		"the root is nothing":                        {"/", notFound},
 		"an internal path is nothing":                {"/internal/events/tap", notFound},
 		"the probes are nothing":                     {"/healthz", notFound},

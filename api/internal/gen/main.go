@@ -1,5 +1,5 @@
-// Command gen writes what package api derives from openapi.yaml and from
-// known-failures.yaml: the operation table and the contract. It runs in the directory of the package, as
+// Command gen writes what package api derives from openapi.yaml: the operation
+// table and the contract. It runs in the directory of the package, as
 // `go generate ./api` does.
 package main
 
@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// specFile is what operations are generated from, in the package's directory.
+// specFile is what everything is generated from, in the package's directory.
 const specFile = "openapi.yaml"
 
 func main() {
@@ -25,13 +25,9 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("read the contract's source: %w", err)
 	}
-	failures, err := os.ReadFile(failuresFile)
+	files, err := generate(source)
 	if err != nil {
-		return fmt.Errorf("read the known failures: %w", err)
-	}
-	files, err := generate(source, failures)
-	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", specFile, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		//nolint:gosec // source files are for everyone to read
@@ -42,22 +38,18 @@ func run() error {
 	return nil
 }
 
-// generate returns the generated files by name. The same sources give the same
+// generate returns the generated files by name. The same source gives the same
 // bytes.
-func generate(source, failures []byte) (map[string][]byte, error) {
+func generate(source []byte) (map[string][]byte, error) {
 	spec, err := readSpec(source)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", specFile, err)
-	}
-	known, err := readFailures(failures)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", failuresFile, err)
+		return nil, err
 	}
 	table, err := renderTable(spec)
 	if err != nil {
 		return nil, err
 	}
-	contract, err := renderContract(spec, known)
+	contract, err := renderContract(spec)
 	if err != nil {
 		return nil, err
 	}

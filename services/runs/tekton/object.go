@@ -117,16 +117,23 @@ func firstWord(s string) string {
 	return s
 }
 
-// BelongsTo says whether a TaskRun is of the PipelineRun. The owner is what
-// counts; where the archive has none, the labels are.
-func (o *Object) BelongsTo(run Metadata) bool {
+// Run says which PipelineRun a TaskRun is of: by the uid, which is the owner's
+// or a label's, or by the name alone where the archive has neither. Both are
+// empty for one that is of none.
+func (o *Object) Run() (uid, name string) {
 	for _, owner := range o.Metadata.Owners {
 		if owner.Kind == "PipelineRun" {
-			return owner.UID == run.UID
+			return owner.UID, ""
 		}
 	}
-	if uid, ok := o.Metadata.Labels["tekton.dev/pipelineRunUID"]; ok {
-		return uid == run.UID
+	if uid := o.Metadata.Labels["tekton.dev/pipelineRunUID"]; uid != "" {
+		return uid, ""
 	}
-	return run.Name != "" && o.Metadata.Labels["tekton.dev/pipelineRun"] == run.Name
+	return "", o.Metadata.Labels["tekton.dev/pipelineRun"]
+}
+
+// BelongsTo says whether a TaskRun is of the PipelineRun.
+func (o *Object) BelongsTo(run Metadata) bool {
+	uid, name := o.Run()
+	return uid != "" && uid == run.UID || uid == "" && name != "" && name == run.Name
 }

@@ -74,15 +74,14 @@ func TestATaskRunBelongsToTheRunThatOwnsIt(t *testing.T) {
 		metadata string
 		want     bool
 	}{
-		"its owner is the run":             {`{"ownerReferences":[{"kind":"Other","uid":"x"},{"kind":"PipelineRun","uid":"uid"}]}`, true},
-		"its owner is another":             {`{"ownerReferences":[{"kind":"PipelineRun","uid":"x"}],"labels":{"tekton.dev/pipelineRunUID":"uid"}}`, false},
-		"its label says so":                {`{"labels":{"tekton.dev/pipelineRunUID":"uid"}}`, true},
-		"its label names a namesake":       {`{"labels":{"tekton.dev/pipelineRunUID":"x","tekton.dev/pipelineRun":"run"}}`, false},
-		"its label has the name alone":     {`{"labels":{"tekton.dev/pipelineRun":"run"}}`, true},
-		"its label has another name":       {`{"labels":{"tekton.dev/pipelineRun":"other"}}`, false},
-		"nothing says whose it is":         {`{}`, false},
-		"it is owned by no PipelineRun":    {`{"ownerReferences":[{"kind":"CustomRun","uid":"uid"}]}`, false},
-		"an event's, with another's label": {`{"labels":{"tekton.dev/pipelineRunUID":"","tekton.dev/pipelineRun":"run"}}`, false},
+		"its owner is the run":          {`{"ownerReferences":[{"kind":"Other","uid":"x"},{"kind":"PipelineRun","uid":"uid"}]}`, true},
+		"its owner is another":          {`{"ownerReferences":[{"kind":"PipelineRun","uid":"x"}],"labels":{"tekton.dev/pipelineRunUID":"uid"}}`, false},
+		"its label says so":             {`{"labels":{"tekton.dev/pipelineRunUID":"uid"}}`, true},
+		"its label names a namesake":    {`{"labels":{"tekton.dev/pipelineRunUID":"x","tekton.dev/pipelineRun":"run"}}`, false},
+		"its label has the name alone":  {`{"labels":{"tekton.dev/pipelineRun":"run"}}`, true},
+		"its label has another name":    {`{"labels":{"tekton.dev/pipelineRun":"other"}}`, false},
+		"nothing says whose it is":      {`{}`, false},
+		"it is owned by no PipelineRun": {`{"ownerReferences":[{"kind":"CustomRun","uid":"uid"}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := decode(t, `{"metadata":`+tc.metadata+`}`).BelongsTo(run); got != tc.want {
