@@ -64,7 +64,10 @@ func (w *World) liveGateway(ctx context.Context) (*lives, error) {
 	g, err := devenv.StartGateway(ctx, devenv.GatewayConfig{
 		Dir: filepath.Join(w.options.Dir, "live"), APIServer: w.APIServer, Redis: w.Redis, Race: w.options.Race, Progress: w.options.Progress,
 		Edges: liveEdges, Livehubs: liveReplicas,
-		Args: map[string][]string{"livehub": {"--live-max-streams=" + most, "--max-logs=" + most, fmt.Sprintf("--streams-per-caller=%d", mostStreams/2)}},
+		Args: map[string][]string{
+			"xds": {w.collector}, "authz": {w.collector},
+			"livehub": {w.collector, "--live-max-streams=" + most, "--max-logs=" + most, fmt.Sprintf("--streams-per-caller=%d", mostStreams/2)},
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -19,9 +19,9 @@ const rowPolicyInForce = "policy_in_force_ms"
 // How a policy is seen in force: the static handler takes parts.Slow over this path, so that a call under the short timeout
 // is answered with 504 and one under the default is not. A call begins every probeEvery.
 const (
-	probePath   = "/v1/apps/gate-api/tests"
+	probePath   = "/v1/apps/gate-api/previews"
 	probeEvery  = 2 * time.Millisecond
-	shortPolicy = "version: 1\noperations:\n  listTests: {timeout: 100ms}\n"
+	shortPolicy = "version: 1\noperations:\n  listPreviews: {timeout: 100ms}\n"
 	plainPolicy = "version: 1\n"
 	policyLimit = 20 * time.Second
 )

@@ -29,6 +29,8 @@ type World struct {
 	static *process.Process
 	// reader may read everything, operator may write.
 	reader, operator string
+	// collector is the flag of a process that says where its spans go.
+	collector string
 	// lives is the gateway of the live rows, once one of them was measured.
 	lives *lives
 
@@ -52,11 +54,11 @@ func start(ctx context.Context, o Options) (_ *World, err error) {
 		return nil, err
 	}
 	w.undo = append(w.undo, w.static.Stop)
-	collector := "--otlp-endpoint=http://" + port.Addr()
+	w.collector = "--otlp-endpoint=http://" + port.Addr()
 	w.Gateway, err = devenv.StartGateway(ctx, devenv.GatewayConfig{
 		Dir: filepath.Join(o.Dir, "gateway"), PlannedTo: port.Addr(), Race: o.Race, Progress: o.Progress,
 		// Spans are made and sent, as where somebody collects them.
-		Args: map[string][]string{"xds": {collector}, "authz": {collector}, "livehub": {collector}},
+		Args: map[string][]string{"xds": {w.collector}, "authz": {w.collector}, "livehub": {w.collector}},
 	})
 	if err != nil {
 		return nil, err
