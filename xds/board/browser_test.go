@@ -8,17 +8,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
-	cdplog "github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"hangar.io/glidepath/internal/chromium"
 	"hangar.io/glidepath/xds/board"
 )
 
@@ -32,7 +29,6 @@ type api struct {
 	asked  []*http.Request
 	stream chan string   // pieces of the stream; "" ends one connection
 	log    chan string   // pieces of the log; "" ends it, "cut" breaks it off
-	errors []string      // of the browser's console
 	policy chan struct{} // closed with the test
 }
 
@@ -145,82 +141,11 @@ func task(name, of, step string) object {
 	}
 }
 
-// hear keeps what the browser complains about.
-func (a *api) hear(event any) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch e := event.(type) {
-	case *cdplog.EventEntryAdded:
-		a.errors = append(a.errors, e.Entry.Text)
-	case *runtime.EventExceptionThrown:
-		a.errors = append(a.errors, e.ExceptionDetails.Text)
-	}
-}
-
-// browser starts a headless Chromium. CI has one.
-func browser(t *testing.T, a *api) context.Context {
-	t.Helper()
-	var binary string
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			binary = found
-			break
-		}
-	}
-	if binary == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no Chromium, and CI has to have one")
-		}
-		t.Skip("there is no Chromium here")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(binary), chromedp.NoSandbox, chromedp.WindowSize(1280, 800), chromedp.UserDataDir(t.TempDir()))
-	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	must(t, chromedp.Listen(ctx, a.hear))
-	must(t, chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, cdplog.Enable, cdp.Empty{})
-		return err
-	}), chromedp.Navigate(a.server.URL+"/board")))
-	return ctx
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // signIn pastes a token.
-func signIn(ctx context.Context, t *testing.T, token string) {
-	t.Helper()
-	must(t, chromedp.Do(ctx, chromedp.SetValue(chromedp.CSS("#app"), "shop"), chromedp.SetValue(chromedp.CSS("#token"), token), chromedp.Click(chromedp.CSS("#open button"))))
-}
-
-// eval gives the value of an expression in the page.
-func eval[T any](ctx context.Context, t *testing.T, expression string) T {
-	t.Helper()
-	got, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
-	must(t, err)
-	return got
-}
-
-// becomes waits until an expression is true in the page.
-func becomes(ctx context.Context, t *testing.T, expression string) {
-	t.Helper()
-	// From outside: a poll in the page would be a function made of text, which
-	// the page's policy forbids.
-	end := time.Now().Add(30 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !eval[bool](ctx, t, expression) {
-		if time.Now().After(end) {
-			t.Fatalf("%s never became true; the page says %q", expression, eval[string](ctx, t, "document.body.innerText"))
-		}
-		<-tick.C
-	}
+func signIn(p *chromium.Page, token string) {
+	p.Fill("#app", "shop")
+	p.Fill("#token", token)
+	p.Click("#open button")
 }
 
 // in says that a column has exactly these runs.
@@ -234,25 +159,25 @@ func in(column string, names ...string) string {
 
 func TestRunsAppearMoveAndGo(t *testing.T) {
 	a := startAPI(t)
-	ctx := browser(t, a)
-	signIn(ctx, t, secret)
+	p := chromium.Open(t, a.server.URL+"/board")
+	signIn(p, secret)
 	a.event("1-1", "snapshot", object{"pipelineRuns": []object{run("a", "Unknown"), run("b", "")}, "taskRuns": []object{task("a-unit", "a", "test")}})
-	becomes(ctx, t, in("running", "a"))
-	becomes(ctx, t, in("waiting", "b"))
+	p.Becomes(in("running", "a"))
+	p.Becomes(in("waiting", "b"))
 	a.send(a.stream, ": ping\n\n")
 	a.event("2-1", "change", object{"type": "upsert", "kind": "PipelineRun", "name": "a", "object": run("a", "True")})
-	becomes(ctx, t, in("good", "a"))
-	becomes(ctx, t, in("running")+" || document.querySelectorAll('#running > .run').length === 0")
+	p.Becomes(in("good", "a"))
+	p.Becomes(in("running") + " || document.querySelectorAll('#running > .run').length === 0")
 	a.event("3-1", "change", object{"type": "upsert", "kind": "PipelineRun", "name": "b", "object": run("b", "False")})
-	becomes(ctx, t, in("bad", "b"))
+	p.Becomes(in("bad", "b"))
 	a.event("4-1", "change", object{"type": "delete", "kind": "PipelineRun", "name": "b"})
-	becomes(ctx, t, "document.querySelectorAll('#bad > .run').length === 0")
+	p.Becomes("document.querySelectorAll('#bad > .run').length === 0")
 	// The connection ends: the next one resumes where this one stopped.
 	a.send(a.stream, "retry: 10\n\n")
 	a.send(a.stream, "")
 	a.event("5-1", "change", object{"type": "upsert", "kind": "PipelineRun", "name": "c", "object": run("c", "Unknown")})
-	becomes(ctx, t, in("running", "c"))
-	becomes(ctx, t, in("good", "a"))
+	p.Becomes(in("running", "c"))
+	p.Becomes(in("good", "a"))
 	streams := a.requests("/v1/apps/shop/live/stream")
 	if last := streams[len(streams)-1]; last.Header.Get("Last-Event-ID") != "4-1" {
 		t.Errorf("it resumed from %q", last.Header.Get("Last-Event-ID"))
@@ -260,46 +185,35 @@ func TestRunsAppearMoveAndGo(t *testing.T) {
 	// What cannot be resumed begins anew.
 	a.event("6-1", "reset", object{"reason": "gone"})
 	a.event("7-1", "snapshot", object{"pipelineRuns": []object{run("d", "Unknown")}, "taskRuns": []object{}})
-	becomes(ctx, t, in("running", "d"))
-	becomes(ctx, t, "document.querySelectorAll('.run').length === 1")
+	p.Becomes(in("running", "d"))
+	p.Becomes("document.querySelectorAll('.run').length === 1")
 	// A right that ends ends the page, with all that it held.
 	a.event("8-1", "end", object{"reason": "revoked"})
 	a.send(a.stream, "")
-	becomes(ctx, t, "document.querySelectorAll('.run').length === 0 && document.getElementById('status').textContent.includes('revoked')")
-	a.quiet()
-}
-
-// quiet fails the test for anything that the browser complains about: a
-// violation of the policy is among that.
-func (a *api) quiet() {
-	a.t.Helper()
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, e := range a.errors {
-		a.t.Errorf("the browser says: %s", e)
-	}
+	p.Becomes("document.querySelectorAll('.run').length === 0 && document.getElementById('status').textContent.includes('revoked')")
+	p.Quiet()
 }
 
 func TestALogIsFollowedAndACutOneIsSaid(t *testing.T) {
 	a := startAPI(t)
-	ctx := browser(t, a)
-	signIn(ctx, t, secret)
+	p := chromium.Open(t, a.server.URL+"/board")
+	signIn(p, secret)
 	a.event("1-1", "snapshot", object{"pipelineRuns": []object{run("a", "Unknown")}, "taskRuns": []object{task("a-unit", "a", "test")}})
-	becomes(ctx, t, "document.querySelector('.step') !== null")
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".step"))))
+	p.Becomes("document.querySelector('.step') !== null")
+	p.Click(".step")
 	a.send(a.log, "2026-11-29T10:00:01.000000000Z + go test\n2026-11-29T10:00:02.00")
-	becomes(ctx, t, "document.querySelectorAll('#lines > div').length === 1")
+	p.Becomes("document.querySelectorAll('#lines > div').length === 1")
 	a.send(a.log, "0000000Z \x1b[32mok\x1b[0m <b>bold</b>\n")
-	becomes(ctx, t, "document.querySelectorAll('#lines > div').length === 2")
-	if got := eval[string](ctx, t, "document.getElementById('lines').textContent"); got != "10:00:01+ go test10:00:02ok <b>bold</b>" {
+	p.Becomes("document.querySelectorAll('#lines > div').length === 2")
+	if got := chromium.Eval[string](p, "document.getElementById('lines').textContent"); got != "10:00:01+ go test10:00:02ok <b>bold</b>" {
 		t.Errorf("the log is %q", got)
 	}
 	a.send(a.log, "")
-	becomes(ctx, t, "document.getElementById('log-state').textContent === 'ended'")
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".step"))))
+	p.Becomes("document.getElementById('log-state').textContent === 'ended'")
+	p.Click(".step")
 	a.send(a.log, "2026-11-29T10:00:01.000000000Z half\n")
 	a.send(a.log, "cut")
-	becomes(ctx, t, "document.getElementById('log-state').textContent.startsWith('broken off')")
+	p.Becomes("document.getElementById('log-state').textContent.startsWith('broken off')")
 	for _, r := range a.requests("/v1/apps/shop/live/taskruns/") {
 		if r.URL.Path != "/v1/apps/shop/live/taskruns/a-unit/logs/step-test" || r.URL.RawQuery != "follow=true" {
 			t.Errorf("it asked for %s", r.URL)
@@ -309,35 +223,35 @@ func TestALogIsFollowedAndACutOneIsSaid(t *testing.T) {
 
 func TestHostileNamesAndLogsAreText(t *testing.T) {
 	a := startAPI(t)
-	ctx := browser(t, a)
-	signIn(ctx, t, secret)
+	p := chromium.Open(t, a.server.URL+"/board")
+	signIn(p, secret)
 	const hostile = `<img src=x onerror="window.owned=1"><script>window.owned=1</script><svg onload=window.owned=1>"'` + "\u202e"
 	bad := run(hostile, "False")
 	bad["status"].(object)["conditions"].([]object)[0]["reason"] = hostile
 	ofBad := task(hostile, hostile, hostile)
 	ofBad["status"].(object)["steps"].([]object)[0]["container"] = "../../../whoami?x="
 	a.event("1-1", "snapshot", object{"pipelineRuns": []object{bad, run("__proto__", "True"), run("constructor", "")}, "taskRuns": []object{ofBad}})
-	becomes(ctx, t, "document.querySelectorAll('.run').length === 3")
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(".step"))))
-	becomes(ctx, t, "document.getElementById('log-title').textContent.includes('onerror')")
-	if eval[bool](ctx, t, "'owned' in window") || eval[int](ctx, t, "document.querySelectorAll('main img, main svg, main script, main iframe').length") != 0 {
+	p.Becomes("document.querySelectorAll('.run').length === 3")
+	p.Click(".step")
+	p.Becomes("document.getElementById('log-title').textContent.includes('onerror')")
+	if chromium.Eval[bool](p, "'owned' in window") || chromium.Eval[int](p, "document.querySelectorAll('main img, main svg, main script, main iframe').length") != 0 {
 		t.Error("a name became markup")
 	}
 	for _, r := range a.requests("/v1/whoami") {
 		t.Errorf("a name led to %s", r.URL)
 	}
-	if eval[string](ctx, t, "location.pathname") != "/board" {
+	if chromium.Eval[string](p, "location.pathname") != "/board" {
 		t.Error("a name led away")
 	}
 }
 
 func TestTheTokenIsInMemoryAlone(t *testing.T) {
 	a := startAPI(t)
-	ctx := browser(t, a)
-	signIn(ctx, t, secret)
+	p := chromium.Open(t, a.server.URL+"/board")
+	signIn(p, secret)
 	a.event("1-1", "snapshot", object{"pipelineRuns": []object{run("a", "Unknown")}, "taskRuns": []object{}})
-	becomes(ctx, t, in("running", "a"))
-	kept := eval[string](ctx, t, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href, document.documentElement.outerHTML,
+	p.Becomes(in("running", "a"))
+	kept := chromium.Eval[string](p, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie, location.href, document.documentElement.outerHTML,
 		document.getElementById("token").value, Object.keys(window).map(k => { try { return JSON.stringify(window[k]) } catch { return "" } })])`)
 	if strings.Contains(kept, secret) {
 		t.Error("the token is somewhere in the page")
@@ -347,17 +261,17 @@ func TestTheTokenIsInMemoryAlone(t *testing.T) {
 			t.Errorf("%s came with %v", r.URL, r.Header)
 		}
 	}
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS("#leave"))))
-	becomes(ctx, t, "document.querySelectorAll('.run').length === 0 && !document.getElementById('open').hidden")
+	p.Click("#leave")
+	p.Becomes("document.querySelectorAll('.run').length === 0 && !document.getElementById('open').hidden")
 	// A page that is loaded again knows nothing.
-	must(t, chromedp.Do(ctx, chromedp.Reload()))
-	if eval[string](ctx, t, "document.getElementById('token').value") != "" {
+	p.Do(chromedp.Reload())
+	if chromium.Eval[string](p, "document.getElementById('token').value") != "" {
 		t.Error("the field has it again")
 	}
-	a.quiet()
+	p.Quiet()
 	// One that is not accepted is not tried again.
-	signIn(ctx, t, "another")
-	becomes(ctx, t, "document.getElementById('status').textContent.includes('GP-AUTH-002')")
+	signIn(p, "another")
+	p.Becomes("document.getElementById('status').textContent.includes('GP-AUTH-002')")
 }
 
 // TestTheScreenshot writes the picture of the README where BOARD_SCREENSHOT
@@ -365,26 +279,27 @@ func TestTheTokenIsInMemoryAlone(t *testing.T) {
 func TestTheScreenshot(t *testing.T) {
 	file := os.Getenv("BOARD_SCREENSHOT")
 	a := startAPI(t)
-	ctx := browser(t, a)
-	signIn(ctx, t, secret)
+	p := chromium.Open(t, a.server.URL+"/board")
+	signIn(p, secret)
 	done := task("ci-142-lint", "ci-142", "vet")
 	done["status"] = object{"startTime": "2026-11-29T10:00:00Z", "conditions": []object{{"type": "Succeeded", "status": "True"}}, "steps": []object{{"name": "vet", "container": "step-vet", "terminated": object{"exitCode": 0}}}}
 	a.event("1-1", "snapshot", object{
 		"pipelineRuns": []object{run("ci-142", "Unknown"), run("ci-143", ""), run("release-88", "True"), run("ci-141", "False")},
 		"taskRuns":     []object{done, task("ci-142-unit", "ci-142", "test"), task("ci-142-image", "ci-142", "build")},
 	})
-	becomes(ctx, t, "document.querySelectorAll('.step').length === 3")
-	must(t, chromedp.Do(ctx, chromedp.Click(chromedp.CSS(`[aria-label="Log of step test of ci-142-unit"]`))))
+	p.Becomes("document.querySelectorAll('.step').length === 3")
+	p.Click(`[aria-label="Log of step test of ci-142-unit"]`)
 	for i := range 6 {
 		a.send(a.log, fmt.Sprintf("2026-11-29T10:00:%02d.000000000Z ok  \thangar.io/shop/cart/%d\t0.%d12s\n", 10+i, i, i))
 	}
-	becomes(ctx, t, "document.querySelectorAll('#lines > div').length === 6")
-	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	must(t, err)
+	p.Becomes("document.querySelectorAll('#lines > div').length === 6")
+	picture := p.Picture()
 	if len(picture) == 0 {
 		t.Fatal("an empty picture")
 	}
 	if file != "" {
-		must(t, os.WriteFile(file, picture, 0o644))
+		if err := os.WriteFile(file, picture, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

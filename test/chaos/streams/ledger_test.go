@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -63,28 +65,37 @@ func keep(t *testing.T, c dynamic.Interface, namespace string, from position) (l
 	var work sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	for i := range kinds {
-		w, err := resource(c, i, namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: fmt.Sprint(from[i])})
-		if err != nil {
-			t.Fatal(err)
-		}
-		work.Go(func() {
-			defer w.Stop()
-			for e := range w.ResultChan() {
-				l.write(i, e)
-			}
-			if ctx.Err() == nil {
-				l.tear(fmt.Errorf("the watch of %s ended", resources[i]))
-			}
-		})
+		work.Go(func() { l.follow(ctx, resource(c, i, namespace), i, from[i]) })
 	}
 	return l, func() { cancel(); work.Wait() }
 }
 
-func (l *ledger) write(i int, e watch.Event) {
+// follow writes down what happens to a kind. An API server that is busy ends the watches of those who are slow: the next one
+// goes on where the last one was.
+func (l *ledger) follow(ctx context.Context, r dynamic.ResourceInterface, i int, from uint64) {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for ctx.Err() == nil {
+		w, err := r.Watch(ctx, metav1.ListOptions{ResourceVersion: fmt.Sprint(from)})
+		if err == nil {
+			for e := range w.ResultChan() {
+				from = max(from, l.write(i, e))
+			}
+			w.Stop()
+		} else if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			l.tear(err)
+			return
+		}
+		<-again.C
+	}
+}
+
+// write writes down an event, and gives its version.
+func (l *ledger) write(i int, e watch.Event) uint64 {
 	o, ok := e.Object.(*unstructured.Unstructured)
 	if !ok || e.Type == watch.Error {
 		l.tear(fmt.Errorf("a watch brought %v", e))
-		return
+		return 0
 	}
 	m := move{key: key{kinds[i], o.GetName()}, version: o.GetResourceVersion()}
 	at := number(m.version)
@@ -94,6 +105,7 @@ func (l *ledger) write(i int, e watch.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.moves[i] = append(l.moves[i], entry{m, at})
+	return at
 }
 
 func (l *ledger) tear(err error) {
@@ -102,12 +114,19 @@ func (l *ledger) tear(err error) {
 	l.torn = err
 }
 
-// upTo wants the ledger to lead from one state to another.
+// whole says why the ledger is not complete, if it is not.
+func (l *ledger) whole() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.torn
+}
+
+// upTo wants the ledger to lead from one state to another, if it is whole.
 func (l *ledger) upTo(before, after state) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.torn != nil {
-		return l.torn
+		return nil
 	}
 	now := before.clone()
 	for _, entries := range l.moves {

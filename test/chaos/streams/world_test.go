@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{}
 	w.gw = devtest.Gateway(t, devenv.GatewayConfig{
-		Edges: edges, Livehubs: replicas, Faults: true, APIServer: apiServer,
+		Edges: edges, Livehubs: replicas, Faults: true, Static: true, APIServer: apiServer,
 		Args: map[string][]string{"livehub": {"--wait=5s"}},
 	})
 	var urls []string
@@ -161,11 +161,7 @@ func (w *world) quiet(t *testing.T, ledgers []*ledger) {
 		}
 		if ledgers != nil {
 			eventually(t, "the ledger is complete", func() error { return ledgers[i].upTo(s.state, now) })
-			for _, v := range s.crowd {
-				if err := v.exact(ledgers[i]); err != nil {
-					t.Errorf("%s: %v", v.name, err)
-				}
-			}
+			s.exact(t, ledgers[i])
 		}
 		same(t, s.crowd, now)
 		for _, v := range s.crowd {
@@ -204,6 +200,20 @@ func (v *viewer) knows(want state) error {
 		return fmt.Errorf("at %s, edge %d, after %+v: %s", v.lastID, v.edge+1, v.counts, d)
 	}
 	return nil
+}
+
+// exact wants everybody to have got each change once.
+func (s *scene) exact(t *testing.T, l *ledger) {
+	t.Helper()
+	if err := l.whole(); err != nil {
+		t.Logf("nobody knows what changed in %s: %v", s.namespace, err)
+		return
+	}
+	for _, v := range s.crowd {
+		if err := v.exact(l); err != nil {
+			t.Errorf("%s: %v", v.name, err)
+		}
+	}
 }
 
 // exact wants each change since the viewer last knew everything to have come once.
