@@ -1,7 +1,8 @@
 // Package api is the contract of the Glidepath API.
 //
 // openapi.yaml is written by hand and is the only place where an operation is
-// described. From it are generated the table that [Operations] returns (what
+// described; known-failures.yaml is that of the failures that explainRun
+// recognizes. From them are generated the table that [Operations] returns (what
 // the edge routes and what the authorizer asks about), the contract that
 // getContract serves, and, in the packages below this one, the server
 // interface and the types of each backend. A test fails while any of them is

@@ -28,21 +28,14 @@ type contractOperation struct {
 	Write    bool   `json:"write"`
 }
 
-type knownFailure struct {
-	ID       string   `json:"id"`
-	Patterns []string `json:"patterns"`
-	Hint     string   `json:"hint"`
-	Field    string   `json:"field,omitempty"`
-}
-
 // renderContract renders the contract as indented JSON with a final newline,
 // so that a change of it can be reviewed line by line.
-func renderContract(s *spec) ([]byte, error) {
+func renderContract(s *spec, failures []knownFailure) ([]byte, error) {
 	c := contract{
 		APIVersion:      s.Version,
 		ContractVersion: s.ContractVersion,
 		Operations:      make([]contractOperation, 0, len(s.Operations)),
-		KnownFailures:   []knownFailure{},
+		KnownFailures:   append([]knownFailure{}, failures...),
 	}
 	for _, op := range s.Operations {
 		resource := op.Policy.Resource

@@ -1,5 +1,5 @@
-// Command gen writes what package api derives from openapi.yaml: the operation
-// table and the contract. It runs in the directory of the package, as
+// Command gen writes what package api derives from openapi.yaml and from
+// known-failures.yaml: the operation table and the contract. It runs in the directory of the package, as
 // `go generate ./api` does.
 package main
 
@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// specFile is what everything is generated from, in the package's directory.
+// specFile is what operations are generated from, in the package's directory.
 const specFile = "openapi.yaml"
 
 func main() {
@@ -25,9 +25,13 @@ func run() error {
 	if err != nil {
 		return fmt.Errorf("read the contract's source: %w", err)
 	}
-	files, err := generate(source)
+	failures, err := os.ReadFile(failuresFile)
 	if err != nil {
-		return fmt.Errorf("%s: %w", specFile, err)
+		return fmt.Errorf("read the known failures: %w", err)
+	}
+	files, err := generate(source, failures)
+	if err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		//nolint:gosec // source files are for everyone to read
@@ -38,18 +42,22 @@ func run() error {
 	return nil
 }
 
-// generate returns the generated files by name. The same source gives the same
+// generate returns the generated files by name. The same sources give the same
 // bytes.
-func generate(source []byte) (map[string][]byte, error) {
+func generate(source, failures []byte) (map[string][]byte, error) {
 	spec, err := readSpec(source)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", specFile, err)
+	}
+	known, err := readFailures(failures)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", failuresFile, err)
 	}
 	table, err := renderTable(spec)
 	if err != nil {
 		return nil, err
 	}
-	contract, err := renderContract(spec)
+	contract, err := renderContract(spec, known)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func TestIncompletePoliciesAreRefused(t *testing.T) {
 			if broken == document {
 				t.Fatalf("the document has no %q", test.from)
 			}
-			if _, err := generate([]byte(broken)); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := generate([]byte(broken), nil); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
@@ -80,7 +80,7 @@ func TestIncompletePoliciesAreRefused(t *testing.T) {
 func TestAllFaultsAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	broken := strings.NewReplacer("tier: T0", "tier: T9", "scope: app", "scope: none").Replace(document)
-	_, err := generate([]byte(broken))
+	_, err := generate([]byte(broken), nil)
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -93,7 +93,7 @@ func TestAllFaultsAreReportedTogether(t *testing.T) {
 
 func TestTheTableOfASmallContract(t *testing.T) {
 	t.Parallel()
-	files, err := generate([]byte(document))
+	files, err := generate([]byte(document), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,143 @@
+package explain
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// What became of a TaskRun's log.
+const (
+	LogArchived = "archived"
+	LogMissing  = "missing"
+)
+
+// ErrNoLog is what a [Logs] gives when nothing was archived.
+var ErrNoLog = errors.New("no log was archived")
+
+// Logs gives the archived log of the TaskRun with a UID, or [ErrNoLog]. Reading
+// what it gives fails when the log could not be read to its end.
+type Logs func(ctx context.Context, uid string) (io.ReadCloser, error)
+
+// Entry is why one TaskRun failed.
+type Entry struct {
+	TaskRun string `json:"taskRun"`
+	Task    string `json:"task"`
+	// Step is empty when no step exited non-zero, as when none had begun.
+	Step string `json:"step,omitempty"`
+	// KnownFailure is nil when nothing matched.
+	KnownFailure *KnownFailure `json:"knownFailure"`
+	// Evidence is the line that matched, or else the step's last lines, or the
+	// condition's message where there are none of those.
+	Evidence string `json:"evidence,omitempty"`
+	// Log is LogArchived or LogMissing.
+	Log string `json:"log"`
+}
+
+// atOnce is how many logs are read at the same time.
+const atOnce = 4
+
+// maxMessage bounds what is read of a condition's message.
+const maxMessage = 64 << 10
+
+// Explain explains the failed ones of the TaskRuns, given as they were archived,
+// in the order in which they began. The others' logs are not read. A log that
+// cannot be read is an error: that nothing matched means that all was read.
+func (c *Catalogue) Explain(ctx context.Context, taskRuns [][]byte, logs Logs) ([]Entry, error) {
+	var failed []*taskRun
+	for _, raw := range taskRuns {
+		tr, err := readTaskRun(raw)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := tr.failed(); ok {
+			failed = append(failed, tr)
+		}
+	}
+	slices.SortStableFunc(failed, byStart)
+	entries := make([]Entry, len(failed))
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.SetLimit(atOnce)
+	for i, tr := range failed {
+		reading.Go(func() error {
+			var err error
+			entries[i], err = c.one(ctx, tr, logs)
+			return err
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+func (c *Catalogue) one(ctx context.Context, tr *taskRun, logs Logs) (Entry, error) {
+	entry := Entry{TaskRun: tr.Metadata.Name, Task: tr.task(), Step: tr.failedStep(), Log: LogArchived}
+	reader := c.reader(tr.steps(), entry.Step)
+	log, err := logs(ctx, tr.Metadata.UID)
+	switch {
+	case errors.Is(err, ErrNoLog):
+		entry.Log = LogMissing
+	case err != nil:
+		return Entry{}, fmt.Errorf("reading the log of %s: %w", tr.Metadata.Name, err)
+	default:
+		err = eachLine(log, c.maxLog, reader.line)
+		_ = log.Close() // it was read to its end or not at all
+		if err != nil {
+			return Entry{}, fmt.Errorf("the log of %s: %w", tr.Metadata.Name, err)
+		}
+	}
+	failed, _ := tr.failed()
+	message := failed.Message[:min(len(failed.Message), maxMessage)]
+	reader.matcher.tested = 0 // whatever the log was made for
+	for line := range bytes.SplitSeq([]byte(message), []byte("\n")) {
+		reader.matcher.test(clean(line))
+	}
+	entry.KnownFailure = reader.matcher.found()
+	switch last := reader.tail.String(); {
+	case entry.KnownFailure != nil:
+		entry.Evidence = reader.matcher.line
+	case last != "":
+		entry.Evidence = last
+	default:
+		entry.Evidence = excerpt([]byte(message))
+	}
+	return entry, nil
+}
+
+// logReader holds the lines of one step against the catalogue.
+type logReader struct {
+	catalogue *Catalogue
+	sections  *sections
+	step      string
+	matcher   *matcher
+	tail      *tail
+}
+
+func (c *Catalogue) reader(steps []string, step string) *logReader {
+	return &logReader{catalogue: c, sections: newSections(steps), step: step, matcher: c.matcher(), tail: &tail{}}
+}
+
+// line takes a line of the log, whosever it is. Without a step that failed no
+// line is held against anything; the last ones still say how far it came.
+func (r *logReader) line(line []byte, continued bool) {
+	marked := r.sections.marked
+	step, text := r.sections.line(line, continued)
+	if r.sections.marked && !marked {
+		// What came before was nobody's.
+		r.matcher, r.tail = r.catalogue.matcher(), &tail{}
+	}
+	if r.step != "" && r.sections.marked && step != r.step {
+		return
+	}
+	text = clean(text)
+	r.tail.add(text)
+	if r.step != "" {
+		r.matcher.test(text)
+	}
+}
