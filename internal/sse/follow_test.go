@@ -323,7 +323,7 @@ func TestAStreamOutlivesTheTimesOfItsServer(t *testing.T) {
 		}
 		left <- err
 	}))
-	server.Config.ReadTimeout = 50 * time.Millisecond
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 50*time.Millisecond, 50*time.Millisecond
 	server.Start()
 	defer server.Close()
 	resp, err := server.Client().Get(server.URL)

@@ -270,8 +270,13 @@ func TestTheTokenIsInMemoryAlone(t *testing.T) {
 	}
 	p.Quiet()
 	// One that is not accepted is not tried again.
+	asked := len(a.requests("/v1/apps/shop/live/stream"))
 	signIn(p, "another")
 	p.Becomes("document.getElementById('status').textContent.includes('GP-AUTH-002')")
+	p.Becomes("!document.getElementById('open').hidden && document.getElementById('columns').hidden")
+	if again := len(a.requests("/v1/apps/shop/live/stream")); again != asked+1 {
+		t.Errorf("it was tried %d times", again-asked)
+	}
 }
 
 // TestTheScreenshot writes the picture of the README where BOARD_SCREENSHOT
