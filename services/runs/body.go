@@ -54,16 +54,17 @@ func writeFullRows(w io.Writer, runs []listed) error {
 	out.text(`{"runs":[`)
 	for i, r := range runs {
 		out.comma(i)
-		out.openFull(r.row)
-		out.packed(r.run)
-		out.text(tasksFollow)
-		for n, t := range r.tasks {
-			out.comma(n)
-			out.packed(t)
-		}
-		out.text("]}")
+		out.listed(r)
+		runs[i] = listed{} // what is written needs no memory
 	}
 	out.text("]}")
+	return out.err
+}
+
+// writeListed writes one run of a full list, as writeFull does.
+func writeListed(w io.Writer, r listed) error {
+	out := &body{w: w}
+	out.listed(r)
 	return out.err
 }
 
@@ -79,6 +80,18 @@ func (b *body) openFull(r row) {
 	head, err := r.encode()
 	b.write(bytes.TrimSuffix(head, []byte("}")), err)
 	b.text(`,"pipelineRun":`)
+}
+
+// listed writes a run of a full list.
+func (b *body) listed(r listed) {
+	b.openFull(r.row)
+	b.packed(r.run)
+	b.text(tasksFollow)
+	for n, t := range r.tasks {
+		b.comma(n)
+		b.packed(t.object)
+	}
+	b.text("]}")
 }
 
 func (b *body) write(p []byte, err error) {

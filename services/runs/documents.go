@@ -96,6 +96,15 @@ func (d *documents) get(ctx context.Context, at place, write writer) (*document,
 	return d.cache.Get(ctx, at.key, at.age, func(ctx context.Context) (*document, error) { return at.written(ctx, write) })
 }
 
+// put keeps the document of a place that was come by on the way to others.
+func (d *documents) put(ctx context.Context, at place, write writer) error {
+	doc, err := at.written(ctx, write)
+	if err == nil {
+		d.cache.Put(ctx, at.key, at.age, doc)
+	}
+	return err
+}
+
 func (at place) written(ctx context.Context, write writer) (*document, error) {
 	out := answer.NewWriter(at.contentType, at.maxBytes)
 	if err := write(ctx, out); err != nil {

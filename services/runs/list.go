@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,26 +22,35 @@ type query struct {
 	hours  int         // how far back
 	limit  int
 	full   bool // with their objects
+	strict bool // a TaskRun that cannot be read is not left out, and ends the reading
 	placed bool // with their namespaces
 }
 
-// writeList writes the newest finished runs of a query.
-func (s *server) writeList(ctx context.Context, w io.Writer, q query) error {
+// list gives the newest finished runs of a query.
+func (s *server) list(ctx context.Context, q query) (*document, error) {
+	return s.documents.get(ctx, listPlace(q), func(ctx context.Context, w io.Writer) error {
+		found, err := s.read(ctx, q)
+		if err != nil {
+			return err
+		}
+		if q.full {
+			return writeFullRows(w, found)
+		}
+		return writeRows(w, found)
+	})
+}
+
+// read reads the newest finished runs of a query.
+func (s *server) read(ctx context.Context, q query) ([]listed, error) {
 	window, err := s.window(ctx, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := s.newest(ctx, q, window)
-	if err != nil {
-		return err
+	if err != nil || !q.full {
+		return found, err
 	}
-	if !q.full {
-		return writeRows(w, found)
-	}
-	if err := s.attachTasks(ctx, q, found); err != nil {
-		return err
-	}
-	return writeFullRows(w, found)
+	return found, s.attachTasks(ctx, q, found)
 }
 
 // window says how far back a list goes.
@@ -74,8 +84,14 @@ type listed struct {
 	row     row
 	created time.Time
 	name    string
-	run     packed   // of a full list
-	tasks   []packed // likewise, in the order of their creation
+	run     packed       // of a full list
+	tasks   []listedTask // likewise, in the order of their creation
+}
+
+type listedTask struct {
+	created time.Time
+	name    string
+	object  packed
 }
 
 // newest reads the newest finished runs. The archive gives runs newest first, so
@@ -119,7 +135,9 @@ func (s *server) newest(ctx context.Context, q query, in window) ([]listed, erro
 			break
 		}
 	}
-	slices.SortStableFunc(found, func(a, b listed) int { return b.created.Compare(a.created) })
+	slices.SortStableFunc(found, func(a, b listed) int {
+		return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.row.Result, b.row.Result))
+	})
 	return found, nil
 }
 
@@ -135,15 +153,17 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed) error 
 	}
 	for rec, err := range s.archive.TaskRuns(ctx, q.scope.Namespace, runs[len(runs)-1].created) {
 		if err != nil {
-			if s.passOver(ctx, err) {
+			if !q.strict && s.passOver(ctx, err) {
 				continue
 			}
 			return err
 		}
 		object, err := decode(rec)
 		if err != nil {
-			s.passOver(ctx, err)
-			continue
+			if !q.strict && s.passOver(ctx, err) {
+				continue
+			}
+			return err
 		}
 		uid, name := object.Run()
 		i, ok := byUID[uid]
@@ -151,11 +171,13 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed) error 
 			i, ok = byName[name]
 		}
 		if ok {
-			runs[i].tasks = append(runs[i].tasks, pack(rec.Value))
+			runs[i].tasks = append(runs[i].tasks, listedTask{rec.Created, object.Metadata.Name, pack(rec.Value)})
 		}
 	}
 	for i := range runs {
-		slices.Reverse(runs[i].tasks) // they came newest first
+		slices.SortStableFunc(runs[i].tasks, func(a, b listedTask) int {
+			return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.name, b.name))
+		})
 	}
 	return nil
 }

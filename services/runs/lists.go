@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"io"
 	"net/http"
 
 	"hangar.io/glidepath/api/runsapi"
@@ -23,7 +22,7 @@ func (s *server) ListRuns(w http.ResponseWriter, r *http.Request, app string, pa
 		if q.full, err = fullView(params.View); err != nil {
 			return nil, err
 		}
-		return s.documents.get(ctx, listPlace(q), func(ctx context.Context, w io.Writer) error { return s.writeList(ctx, w, q) })
+		return s.list(ctx, q)
 	})
 }
 
@@ -40,6 +39,6 @@ func (s *server) ListFleetRuns(w http.ResponseWriter, r *http.Request, params ru
 			return nil, err
 		}
 		q.placed = true
-		return s.documents.get(ctx, listPlace(q), func(ctx context.Context, w io.Writer) error { return s.writeList(ctx, w, q) })
+		return s.list(ctx, q)
 	})
 }

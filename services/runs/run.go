@@ -59,12 +59,16 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	warmer, err := newWarmer(cfg, s, redis, reg)
+	if err != nil {
+		return err
+	}
 	api, metrics, err := listen(cfg)
 	if err != nil {
 		return err
 	}
 	return lifecycle.Run(ctx,
-		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.Run),
+		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.Run), lifecycle.Loop(warmer.Run),
 		lifecycle.Serve(api, newHandler(s, verifier, redis.Ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 

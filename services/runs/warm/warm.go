@@ -64,9 +64,12 @@ func New(cfg Config) (*Warmer, error) {
 	return w, nil
 }
 
-// Run warms, and returns when that was done, by this replica or another, or when
+// Run of a nil Warmer does nothing. Else it warms, and returns when that was done, by this replica or another, or when
 // ctx ends.
 func (w *Warmer) Run(ctx context.Context) {
+	if w == nil {
+		return
+	}
 	lease := w.cfg.Lease
 	if lease == nil {
 		lease = func(ctx context.Context, work func(ctx context.Context) error) error { return work(ctx) }

@@ -1,0 +1,93 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/calls"
+	"hangar.io/glidepath/services/runs/warm"
+)
+
+const (
+	// warmLease is how long the warming of a replica that is gone keeps others
+	// from it.
+	warmLease = 10 * time.Second
+	// warmPatience is how long warming lets callers go first, at each app.
+	warmPatience = 10 * time.Second
+	// settled is how long after its end all of a run is in the archive: its
+	// TaskRuns are stored one by one.
+	settled = 10 * time.Minute
+)
+
+// newWarmer gives what reads every app's last days after a start, or nil.
+func newWarmer(cfg Config, s *server, redis *cache.Redis, reg prometheus.Registerer) (*warm.Warmer, error) {
+	if !cfg.Warm {
+		return nil, nil
+	}
+	w := warm.Config{Apps: s.namespaces.apps, Read: s.warm, Quiet: s.documents.cache.Quiet, Patience: warmPatience, Metrics: reg}
+	if redis != nil {
+		// Lists are not kept for longer, so neither is the knowledge that they
+		// were read.
+		lease, err := cache.NewLease(cache.LeaseConfig{Redis: redis, Service: backend, Name: "warm", Life: warmLease, Rest: listAge})
+		if err != nil {
+			return nil, err
+		}
+		w.Lease = lease.Do
+	}
+	return warm.New(w)
+}
+
+// apps lists the namespaces of all apps, in the order of their names.
+func (n *namespaces) apps(ctx context.Context) ([]calls.Scope, error) {
+	list, err := n.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("listing namespaces: %w", err)
+	}
+	var all []calls.Scope
+	for _, item := range list.Items {
+		if appOf(item.Name) != "" && item.DeletionTimestamp == nil {
+			n.remember(string(item.UID), item.CreationTimestamp.Time)
+			all = append(all, calls.Scope{Namespace: item.Name, UID: string(item.UID)})
+		}
+	}
+	slices.SortFunc(all, func(a, b calls.Scope) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	return all, nil
+}
+
+// warm reads what is asked for of an app first: the list as it is asked for
+// without parameters, and each run of the days that it goes back.
+func (s *server) warm(ctx context.Context, app calls.Scope) error {
+	q, err := newQuery(app, nil, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := s.list(ctx, q); err != nil {
+		return fmt.Errorf("reading a list: %w", err)
+	}
+	// A run of which something could not be read is left to whoever asks for it.
+	q.full, q.strict, q.limit = true, true, maxLimit
+	ctx, cancel := context.WithTimeout(ctx, cache.MaxFillTime)
+	defer cancel()
+	found, err := s.read(ctx, q)
+	if err != nil {
+		return fmt.Errorf("reading runs: %w", err)
+	}
+	for i, r := range found {
+		if r.row.CompletionTime != nil && s.now().Sub(*r.row.CompletionTime) > settled {
+			write := func(_ context.Context, w io.Writer) error { return writeListed(w, r) }
+			if err := s.documents.put(ctx, runPlace(app, r.row.Result), write); err != nil {
+				return err
+			}
+		}
+		found[i] = listed{} // what is kept need not be held
+	}
+	return nil
+}
