@@ -9,5 +9,6 @@
 // Its parts: Config and Run make the process; each operation has a file, whose
 // handler checks the call and has a body written; archive.go reads single runs,
 // row.go and body.go make JSON of them, namespaces.go knows how far back a
-// namespace goes.
+// namespace goes, documents.go keeps bodies as they are served, and warming.go
+// has the first of them there before anybody asks.
 package runs
