@@ -95,3 +95,27 @@ func TestAPageThatIsTooLarge(t *testing.T) {
 		t.Errorf("got %d", status)
 	}
 }
+
+func TestAParentThatIsDropped(t *testing.T) {
+	t.Parallel()
+	s := start(t, results.Config{})
+	for _, namespace := range []string{"shop-ci", "shop"} {
+		object := `{"kind":"PipelineRun","apiVersion":"tekton.dev/v1","metadata":{"namespace":"` + namespace + `","uid":"u","creationTimestamp":"2026-11-20T12:00:00Z"}}`
+		if _, err := s.Archive([]byte(object)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.ArchiveLog(namespace, "u", "t", []byte("x"), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Drop("shop")
+	for path, want := range map[string]int{"shop/results/u": 404, "shop/results/u/logs/t": 404, "shop-ci/results/u/records/u": 200, "shop-ci/results/u/logs/t": 200} {
+		if status, _, _ := get(t, s, "/apis/results.tekton.dev/v1alpha2/parents/"+path); status != want {
+			t.Errorf("%s: got %d", path, status)
+		}
+	}
+	_, _, body := get(t, s, recordsPath)
+	if records := body.(map[string]any)["records"].([]any); len(records) != 2 {
+		t.Errorf("%d records are left", len(records))
+	}
+}

@@ -3,6 +3,7 @@ package results
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -202,6 +203,21 @@ func (s *Server) DeleteRecord(parent, result, name string) {
 	for _, name := range r.tables() {
 		of(s.store.records, name).remove(r.fullName(kindRecords))
 	}
+}
+
+// Drop removes all that is stored of a parent.
+func (s *Server) Drop(parent string) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	for _, tables := range []map[string]*table{s.store.records, s.store.results} {
+		if t := tables[parent]; t != nil {
+			for key := range t.byName {
+				of(tables, anyName).remove(key)
+			}
+		}
+		maps.DeleteFunc(tables, func(name string, _ *table) bool { return name == parent || strings.HasPrefix(name, parent+"/") })
+	}
+	maps.DeleteFunc(s.store.logs, func(name string, _ []byte) bool { return strings.HasPrefix(name, parent+"/") })
 }
 
 // PutLog stores the text of a log, which the name of its record or the UID of its
