@@ -122,7 +122,6 @@ func TestTwentyThousandArchivedRuns(t *testing.T) {
 	}
 }
 
-// rule: R034
 func TestARunOfANamesakeOrOfAnotherAppIsNotFound(t *testing.T) {
 	floor := made(t, fleet.AppSkyMarshall)
 	archiveRuns(t, fleet.NamespaceOf(fleet.AppSkyMarshall), 51_000, 1, floor, time.Second)
@@ -132,7 +131,7 @@ func TestARunOfANamesakeOrOfAnotherAppIsNotFound(t *testing.T) {
 	base := "/v1/apps/" + fleet.AppSkyMarshall + "/runs/"
 	ok(t, get(t, base+archivedUID(51_000), as(fleet.CallerReader)))
 	for _, n := range []int{52_000, 53_000, 54_000} {
-		for _, rest := range []string{"", "/logs/" + task, "/explain"} {
+		for _, rest := range []string{"", "/logs/" + task} {
 			refused(t, get(t, base+archivedUID(n)+rest, as(fleet.CallerReader)), http.StatusNotFound, "GP-API-404")
 		}
 	}
