@@ -46,7 +46,16 @@ func fillList(ctx context.Context, a *devenv.APIServer) error {
 
 // listRun is a run whose JSON compresses as real ones do: names that come again and again, digests that never do.
 func listRun(name string, chance *rand.Rand) *unstructured.Unstructured {
-	params := make([]any, listParams)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "tekton.dev/v1", "kind": "PipelineRun",
+		"metadata": map[string]any{"name": name, "labels": map[string]any{"tekton.dev/pipeline": "build"}},
+		"spec":     map[string]any{"pipelineRef": map[string]any{"name": "build"}, "params": digests(chance, listParams)},
+	}}
+}
+
+// digests are parameters of 133 bytes of JSON each.
+func digests(chance *rand.Rand, n int) []any {
+	params := make([]any, n)
 	for i := range params {
 		digest := make([]byte, 16)
 		for j := range digest {
@@ -57,9 +66,5 @@ func listRun(name string, chance *rand.Rand) *unstructured.Unstructured {
 			"value": "registry.example.com/team/service@sha256:" + hex.EncodeToString(digest) + strings.Repeat("0", 32),
 		}
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "tekton.dev/v1", "kind": "PipelineRun",
-		"metadata": map[string]any{"name": name, "labels": map[string]any{"tekton.dev/pipeline": "build"}},
-		"spec":     map[string]any{"pipelineRef": map[string]any{"name": "build"}, "params": params},
-	}}
+	return params
 }

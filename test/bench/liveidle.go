@@ -1,15 +1,10 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strconv"
 	"time"
 
-	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/test/bench/figures"
 	"hangar.io/glidepath/test/bench/parts"
 	"hangar.io/glidepath/test/bench/view"
@@ -97,7 +92,7 @@ func (l *lives) resident() (map[string]int64, error) {
 	all := map[string]int64{}
 	for what, processes := range l.servers() {
 		for _, p := range processes {
-			size, err := residentOf(p)
+			size, err := resident(p)
 			if err != nil {
 				return nil, err
 			}
@@ -105,21 +100,4 @@ func (l *lives) resident() (map[string]int64, error) {
 		}
 	}
 	return all, nil
-}
-
-// residentOf reads the second field of proc_pid_statm(5).
-func residentOf(p *process.Process) (int64, error) {
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.PID()))
-	if err != nil {
-		return 0, fmt.Errorf("reading the memory of %s: %w", p.Name(), err)
-	}
-	fields := bytes.Fields(statm)
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("reading the memory of %s: not what a process's statm looks like", p.Name())
-	}
-	pages, err := strconv.ParseInt(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("reading the memory of %s: %w", p.Name(), err)
-	}
-	return pages * int64(os.Getpagesize()), nil
 }

@@ -33,6 +33,10 @@ type World struct {
 	collector string
 	// lives is the gateway of the live rows, once one of them was measured.
 	lives *lives
+	// archives is that of the rows of archived runs.
+	archives *archives
+	// staticAddr is host:port of static.
+	staticAddr string
 
 	undo []func()
 }
@@ -49,6 +53,7 @@ func start(ctx context.Context, o Options) (_ *World, err error) {
 	if err != nil {
 		return nil, err
 	}
+	w.staticAddr = port.Addr()
 	w.undo = append(w.undo, port.Release)
 	if w.static, err = parts.Static(ctx, port.Addr(), o.Dir); err != nil {
 		return nil, err
