@@ -170,7 +170,7 @@ func (a *archives) peak(ctx context.Context, f func() error) (float64, error) {
 	err := f()
 	stop()
 	all.Wait()
-	return slices.Max(most) / (1 << 20), errors.Join(append(errs, err)...)
+	return slices.Max(most) / (1 << 20), errors.Join(err, errors.Join(errs...))
 }
 
 // heap is how many bytes the spans of a replica's heap have that something is in.
