@@ -29,6 +29,7 @@ type GatewayConfig struct {
 	Relays    bool                // puts a relay between the edges and each replica of a backend
 	PlannedTo string              // host:port that gets the operations whose backend does not exist yet
 	Args      map[string][]string // further flags by process: authz, xds, livehub, runs, envoy
+	Archives  bool                // has what finishes archived all the time; otherwise the sample runs alone are
 	Race      bool                // builds the gateway's processes with the race detector, where there is a C compiler
 	Static    bool                // builds them without cgo instead, as they are in an image
 	Progress  func(line string)   // told what is being done; nil is silence
@@ -144,7 +145,7 @@ func (g *Gateway) start(ctx context.Context) error {
 	if err := g.prepareStreams(); err != nil {
 		return err
 	}
-	if err := g.startResults(); err != nil {
+	if err := g.startResults(ctx); err != nil {
 		return err
 	}
 	if err := g.startBackends(ctx, ids); err != nil {

@@ -70,6 +70,7 @@ func (s *supervisor) start(ctx context.Context) (stop func(), err error) {
 	nothing := func() {}
 	s.gateway, err = devenv.StartGateway(ctx, devenv.GatewayConfig{
 		Dir: s.folder.gateway(), Sockets: s.folder.sockets(), Port: s.port, Progress: s.reporter.progress, Restarted: s.restarted,
+		Archives: true,
 	})
 	if err != nil {
 		return nothing, err

@@ -13,13 +13,9 @@ import (
 )
 
 // start follows a world until the test ends.
-func start(t *testing.T, w Source, uid string, change ...func(*Config)) *Feed {
+func start(t *testing.T, w Source, uid string) *Feed {
 	t.Helper()
-	cfg := Config{NamespaceUID: uid, Source: w, PollEvery: 2 * time.Second}
-	for _, f := range change {
-		f(&cfg)
-	}
-	f := New(cfg)
+	f := New(Config{NamespaceUID: uid, Source: w, PollEvery: 2 * time.Second})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()
