@@ -17,6 +17,7 @@ import (
 
 	"hangar.io/glidepath/internal/devenv"
 	"hangar.io/glidepath/internal/devenv/devtest"
+	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/fleet"
 	"hangar.io/glidepath/internal/simulator/load"
 )
@@ -86,12 +87,29 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := w.load.Remove(context.WithoutCancel(t.Context())); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := errors.Join(wholeAgain(ctx), w.load.Remove(ctx)); err != nil {
 			t.Error(err)
 		}
 	})
 	w.admit(t, urls)
 	return w
+}
+
+// wholeAgain has a cluster answer that a test has left in the middle of a fault.
+func wholeAgain(ctx context.Context) error {
+	for _, p := range []*process.Process{apiServer.Etcd.Process, apiServer.Process} {
+		p.Resume()
+		select {
+		case <-p.Done():
+			if err := p.Restart(ctx); err != nil {
+				return err
+			}
+		default:
+		}
+	}
+	return nil
 }
 
 // admit lets the viewers in: for each app some of each habit.
