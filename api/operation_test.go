@@ -58,7 +58,6 @@ func theOperations() []operation {
 // leaves it with the change that serves it, and none comes back or is added.
 func plannedOperations() []string {
 	return []string{
-		"explainRun", "listTests", "getTestReport",
 		"listFleetReleases", "listReleaseEvents", "listReleases", "getRelease", "getReleaseRun",
 		"listEnvironments", "getRollbackPlan", "listPreviews",
 		"getEvidence",

@@ -158,7 +158,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/runs/{result}/explain",
 			Tier: "T0", Backend: "runs", Scope: "app",
 			Verb: "get", Resource: "runs", Subresource: "logs",
-			Stream: false, Write: false, Cached: true, Planned: true,
+			Stream: false, Write: false, Cached: true, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",
@@ -218,7 +218,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/tests",
 			Tier: "T0", Backend: "runs", Scope: "app",
 			Verb: "list", Resource: "tests", Subresource: "",
-			Stream: false, Write: false, Cached: false, Planned: true,
+			Stream: false, Write: false, Cached: false, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",
@@ -245,7 +245,7 @@ func operationTable() []Operation {
 			Method: "GET", Path: "/v1/apps/{app}/tests/{id}/report",
 			Tier: "T0", Backend: "runs", Scope: "app",
 			Verb: "get", Resource: "tests", Subresource: "",
-			Stream: false, Write: false, Cached: false, Planned: true,
+			Stream: false, Write: false, Cached: false, Planned: false,
 			PathParams: []Param{
 				{
 					Name: "app", In: "path",

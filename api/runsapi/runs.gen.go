@@ -15,6 +15,24 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for FailureLog.
+const (
+	FailureLogArchived FailureLog = "archived"
+	FailureLogMissing  FailureLog = "missing"
+)
+
+// Valid indicates whether the value is a known member of the FailureLog enum.
+func (e FailureLog) Valid() bool {
+	switch e {
+	case FailureLogArchived:
+		return true
+	case FailureLogMissing:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RunStatus.
 const (
 	RunStatusCancelled RunStatus = "cancelled"
@@ -89,6 +107,52 @@ type ArchivedPipelineRun = json.RawMessage
 // ArchivedTaskRun A TaskRun as it was archived, of the version that it had then, without `metadata.managedFields`.
 type ArchivedTaskRun = json.RawMessage
 
+// Explanation Why a run failed.
+//
+// Example: {"failures":[{"evidence":"error: change CHG0010035 for shop is in state '-5' with approval 'not requested' - not approved or scheduled.","knownFailure":{"hint":"Have the change approved and scheduled.","id":"ItsmChangeNotApproved"},"log":"archived","step":"verify","task":"verify-change","taskRun":"itsm-bh5bn-verify-change"}],"result":"4f0c7d1e-2b6a-4c39-9d5e-8a1f3b2c7e90"}
+type Explanation struct {
+	// Failures One entry for each failed TaskRun.
+	Failures []Failure `json:"failures"`
+
+	// Result The uid of the PipelineRun.
+	Result string `json:"result"`
+}
+
+// Failure Why one TaskRun failed.
+type Failure struct {
+	// Evidence The line that matched; without a match the step's last 15 lines, or the condition message where there are none. Lines are cut after 2 KiB, and shown without colours.
+	Evidence *string `json:"evidence,omitempty"`
+
+	// KnownFailure The known failure; null when nothing matched.
+	KnownFailure *struct {
+		// Field The field of cicd.yaml that it is about.
+		Field *string `json:"field,omitempty"`
+
+		// Hint What to do about it.
+		Hint string `json:"hint"`
+
+		// ID Its name in the contract.
+		ID string `json:"id"`
+	} `json:"knownFailure"`
+
+	// Log Whether the TaskRun's log was archived.
+	Log FailureLog `json:"log"`
+
+	// Step The first step that exited non-zero. Absent when none did.
+	Step *string `json:"step,omitempty"`
+
+	// Task The task's name in the Pipeline.
+	Task string `json:"task"`
+
+	// TaskRun The name of a PipelineRun or TaskRun, a lower-case DNS name.
+	//
+	// Example: ci-0-build-abc
+	TaskRun ObjectName `json:"taskRun"`
+}
+
+// FailureLog Whether the TaskRun's log was archived.
+type FailureLog string
+
 // Label A DNS label.
 //
 // Example: staging
@@ -103,6 +167,11 @@ type Log = string
 //
 // Example: ci-0-build-abc
 type ObjectName = string
+
+// Report A JUnit report.
+//
+// Example: <testsuites tests=\"1\"><testsuite name=\"shop\"><testcase name=\"pays\"/></testsuite></testsuites>
+type Report = string
 
 // Run A finished run.
 //
@@ -180,6 +249,47 @@ type RunList struct {
 	Runs []Run `json:"runs"`
 }
 
+// StringMap Texts by name.
+type StringMap map[string]string
+
+// TestList Test runs, newest first.
+//
+// Example: {"tests":[{"durationMs":184569,"endTime":"2026-08-03T09:21:09.870Z","id":"66ae0b1f9d3c4a5b6c7d8e9f","labels":{"app":"shop"},"name":"shop-e2e-57","startTime":"2026-08-03T09:18:05.301Z","status":"passed","workflow":"shop-e2e"}]}
+type TestList struct {
+	// Tests The test runs.
+	Tests []TestResult `json:"tests"`
+}
+
+// TestResult A test run.
+type TestResult struct {
+	// DurationMs How long it took, in milliseconds.
+	DurationMs *int64 `json:"durationMs,omitempty"`
+
+	// EndTime When it ended.
+	EndTime *time.Time `json:"endTime,omitempty"`
+
+	// ID The id that getTestReport takes.
+	ID string `json:"id"`
+
+	// Labels Texts by name.
+	Labels StringMap `json:"labels"`
+
+	// Name The name of the test run.
+	Name string `json:"name"`
+
+	// StartTime When it began.
+	StartTime *time.Time `json:"startTime,omitempty"`
+
+	// Status How it ended, or that it has not, in Testkube's word; but passed when it was aborted after every step had.
+	Status string `json:"status"`
+
+	// StatusNote Why the status is not Testkube's word.
+	StatusNote *string `json:"statusNote,omitempty"`
+
+	// Workflow The test workflow that it is a run of.
+	Workflow *string `json:"workflow,omitempty"`
+}
+
 // Timestamp A time in RFC 3339, in UTC.
 //
 // Example: 2026-10-31T10:00:00Z
@@ -204,6 +314,12 @@ type SinceHours = int32
 // Example: ci-0-build-abc
 type TaskRunName = ObjectName
 
+// TestRun defines model for TestRun.
+type TestRun = string
+
+// TestsLimit defines model for TestsLimit.
+type TestsLimit = int32
+
 // View defines model for View.
 type View string
 
@@ -222,6 +338,12 @@ type ListRunsParams struct {
 // ListRunsParamsView defines parameters for ListRuns.
 type ListRunsParamsView string
 
+// ListTestsParams defines parameters for ListTests.
+type ListTestsParams struct {
+	// Limit At most so many test runs, the newest.
+	Limit *TestsLimit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListFleetRunsParams defines parameters for ListFleetRuns.
 type ListFleetRunsParams struct {
 	// SinceHours Keeps to runs of the last so many hours.
@@ -239,9 +361,18 @@ type ServerInterface interface {
 	// GetRun One finished run
 	// (GET /v1/apps/{app}/runs/{result})
 	GetRun(w http.ResponseWriter, r *http.Request, app App, result Result)
+	// ExplainRun Why a run failed
+	// (GET /v1/apps/{app}/runs/{result}/explain)
+	ExplainRun(w http.ResponseWriter, r *http.Request, app App, result Result)
 	// GetRunLogs Archived log of a TaskRun
 	// (GET /v1/apps/{app}/runs/{result}/logs/{taskRun})
 	GetRunLogs(w http.ResponseWriter, r *http.Request, app App, result Result, taskRun TaskRunName)
+	// ListTests Test runs of an app
+	// (GET /v1/apps/{app}/tests)
+	ListTests(w http.ResponseWriter, r *http.Request, app App, params ListTestsParams)
+	// GetTestReport Report of a test run
+	// (GET /v1/apps/{app}/tests/{id}/report)
+	GetTestReport(w http.ResponseWriter, r *http.Request, app App, id TestRun)
 	// ListFleetRuns Finished runs of the fleet
 	// (GET /v1/runs)
 	ListFleetRuns(w http.ResponseWriter, r *http.Request, params ListFleetRunsParams)
@@ -359,6 +490,41 @@ func (siw *ServerInterfaceWrapper) GetRun(w http.ResponseWriter, r *http.Request
 	handler.ServeHTTP(w, r)
 }
 
+// ExplainRun operation middleware
+func (siw *ServerInterfaceWrapper) ExplainRun(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app App
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", r.PathValue("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "app", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "result" -------------
+	var result Result
+
+	err = runtime.BindStyledParameterWithOptions("simple", "result", r.PathValue("result"), &result, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "result", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExplainRun(w, r, app, result)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetRunLogs operation middleware
 func (siw *ServerInterfaceWrapper) GetRunLogs(w http.ResponseWriter, r *http.Request) {
 
@@ -394,6 +560,83 @@ func (siw *ServerInterfaceWrapper) GetRunLogs(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetRunLogs(w, r, app, result, taskRun)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListTests operation middleware
+func (siw *ServerInterfaceWrapper) ListTests(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app App
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", r.PathValue("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "app", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListTestsParams
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: "int32"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListTests(w, r, app, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetTestReport operation middleware
+func (siw *ServerInterfaceWrapper) GetTestReport(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "app" -------------
+	var app App
+
+	err = runtime.BindStyledParameterWithOptions("simple", "app", r.PathValue("app"), &app, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "app", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "id" -------------
+	var id TestRun
+
+	err = runtime.BindStyledParameterWithOptions("simple", "id", r.PathValue("id"), &id, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetTestReport(w, r, app, id)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -571,7 +814,10 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/runs", wrapper.ListRuns)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/runs/{result}", wrapper.GetRun)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/runs/{result}/explain", wrapper.ExplainRun)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/runs/{result}/logs/{taskRun}", wrapper.GetRunLogs)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/tests", wrapper.ListTests)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/apps/{app}/tests/{id}/report", wrapper.GetTestReport)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/v1/runs", wrapper.ListFleetRuns)
 
 	return m

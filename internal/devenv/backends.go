@@ -23,7 +23,8 @@ func (g *Gateway) startBackends(ctx context.Context, ids identityFiles) error {
 	}
 	for i := range g.cfg.Runs {
 		b, err := g.startBackend(ctx, "runs", i, redis,
-			"--kubeconfig="+ids.runsKubeconfig, "--identity-keys-dir="+ids.identityKeysDir, "--seal-key="+ids.runsSealKey, "--results-url="+g.Results.URL())
+			"--kubeconfig="+ids.runsKubeconfig, "--identity-keys-dir="+ids.identityKeysDir, "--seal-key="+ids.runsSealKey, "--results-url="+g.Results.URL(),
+			"--testkube-url="+g.Testkube.URL())
 		if err != nil {
 			return err
 		}

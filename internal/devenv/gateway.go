@@ -12,6 +12,7 @@ import (
 	"hangar.io/glidepath/internal/standin/provider"
 	"hangar.io/glidepath/internal/standin/relay"
 	"hangar.io/glidepath/internal/standin/results"
+	"hangar.io/glidepath/internal/standin/testkube"
 )
 
 // GatewayConfig says what a gateway is made of. The zero value but for Dir is one of everything on free ports.
@@ -47,6 +48,7 @@ type Gateway struct {
 	Faults    *faultproxy.Proxy  // nil unless asked for
 	Provider  *provider.Provider // whom the gateway takes people's ID tokens of; in this process
 	Results   *results.Server    // the archive of runs; in this process
+	Testkube  *testkube.Server   // the tests of apps; in this process
 	Edges     []*Edge
 	Livehubs  []*Backend
 	Runs      []*Backend
@@ -146,6 +148,9 @@ func (g *Gateway) start(ctx context.Context) error {
 		return err
 	}
 	if err := g.startResults(ctx); err != nil {
+		return err
+	}
+	if err := g.startTestkube(); err != nil {
 		return err
 	}
 	if err := g.startBackends(ctx, ids); err != nil {

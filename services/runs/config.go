@@ -9,6 +9,7 @@ import (
 	"hangar.io/glidepath/internal/outbound"
 	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/services/runs/results"
+	"hangar.io/glidepath/services/runs/testkube"
 )
 
 // Config is the configuration of the process: each field is a flag and an
@@ -23,6 +24,9 @@ type Config struct {
 	ResultsURL       string           `env:"RESULTS_URL" placeholder:"URL" help:"Where the relay of Tekton Results is, http://host:port or https://host:port, with a path where one stands before Results' own."`
 	ResultsTokenFile string           `env:"RESULTS_TOKEN_FILE" placeholder:"FILE" help:"Token of this process for that address, read for each request. Empty: none is sent, since the relay has its own. A caller's is never sent."`
 	ResultsTLS       outbound.Options `embed:"" prefix:"results-" envprefix:"RESULTS_"`
+
+	TestkubeURL string           `env:"TESTKUBE_URL" default:"http://testkube-api-server.testkube:8088" placeholder:"URL" help:"Where Testkube's API server is, http://host:port or https://host:port, with a path where a relay has one."`
+	TestkubeTLS outbound.Options `embed:"" prefix:"testkube-" envprefix:"TESTKUBE_"`
 
 	SealKey    string           `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis. The first one closes, all open. The same on every replica."`
 	RedisCache string           `env:"REDIS_CACHE_URL" placeholder:"URL" help:"The Redis that replicas share, redis://user:password@host:port/db. It holds a password: set the variable, not the flag. Empty: each replica is on its own."`
@@ -56,6 +60,12 @@ func (c Config) Validate() error {
 	}
 	if err := c.ResultsTLS.Validate(); err != nil {
 		faults = append(faults, fmt.Errorf("--results-: %w", err))
+	}
+	if _, err := testkube.ParseURL(c.TestkubeURL); err != nil {
+		faults = append(faults, fmt.Errorf("--testkube-url: %w", err))
+	}
+	if err := c.TestkubeTLS.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("--testkube-: %w", err))
 	}
 	if c.Wait <= 0 {
 		faults = append(faults, errors.New("--wait is not more than 0"))

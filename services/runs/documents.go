@@ -63,6 +63,12 @@ func logPlace(scope calls.Scope, result, taskRun string) place {
 	return place{logBody, "log:" + scope.Key() + ":" + result + ":" + taskRun, logAge}
 }
 
+// explainPlace is where the explanation of a run is. A log that is not archived
+// yet may be a moment later, so it is kept no longer than a list.
+func explainPlace(scope calls.Scope, result string) place {
+	return place{jsonBody, "explain:" + scope.Key() + ":" + result, listAge}
+}
+
 // documents keeps bodies as they are served, compressed. It is safe for
 // concurrent use.
 type documents struct {

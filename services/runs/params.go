@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -15,6 +16,7 @@ import (
 const (
 	defaultHours, maxHours = 168, 720
 	defaultLimit, maxLimit = 100, 1000
+	defaultTests, maxTests = 50, 200
 	maxNameBytes           = 63
 )
 
@@ -37,6 +39,29 @@ func checkTaskRun(name string) error {
 			WithHint("it is the metadata.name of a TaskRun that getRun gives")
 	}
 	return nil
+}
+
+// testID is the form of the id of a test run.
+var testID = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9-]{0,126}[A-Za-z0-9])?$`)
+
+// checkTest refuses what is no id of a test run.
+func checkTest(id string) error {
+	if !testID.MatchString(id) {
+		return problem.Newf(problem.BadRequest, "%s is not the id of a test run", calls.Quoted(id)).
+			WithHint("listTests gives the ids of an app's test runs")
+	}
+	return nil
+}
+
+// testsLimit reads how many test runs a call asks for.
+func testsLimit(limit *int32) (int, error) {
+	if limit == nil {
+		return defaultTests, nil
+	}
+	if *limit < 1 || *limit > maxTests {
+		return 0, outside("limit", maxTests)
+	}
+	return int(*limit), nil
 }
 
 // newQuery reads how much of a list a call asks for.
@@ -82,6 +107,9 @@ func badParameter(w http.ResponseWriter, r *http.Request, err error) {
 	if p, ok := errors.AsType[*runsapi.InvalidParamFormatError](err); ok {
 		refuse = problem.Newf(problem.BadRequest, "%s is malformed", p.ParamName)
 		if most, ok := bounds[p.ParamName]; ok {
+			if strings.HasSuffix(r.URL.Path, "/tests") {
+				most = maxTests
+			}
 			refuse = outside(p.ParamName, most)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
+	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
@@ -17,13 +18,23 @@ import (
 	"hangar.io/glidepath/internal/lifecycle"
 	"hangar.io/glidepath/internal/seal"
 	"hangar.io/glidepath/internal/telemetry"
+	explained "hangar.io/glidepath/services/runs/explain"
 )
 
 // Run serves until ctx ends, and returns when the calls under way have been
 // answered.
 func Run(ctx context.Context, cfg Config) (err error) {
+	return serve(ctx, cfg, api.Contract())
+}
+
+// serve is Run by a contract: the failures that explainRun knows are in it.
+func serve(ctx context.Context, cfg Config, contract []byte) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return fmt.Errorf("configuring runs: %w", err)
+	}
+	failures, err := explained.FromContract(contract)
+	if err != nil {
+		return err
 	}
 	reg := telemetry.NewRegistry()
 	reg.MustRegister(calls.ContractInfo())
@@ -59,17 +70,21 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.failures = failures
+	if s.tests, err = openTests(cfg, tracing); err != nil {
+		return err
+	}
 	warmer, err := newWarmer(cfg, s, redis, reg)
 	if err != nil {
 		return err
 	}
-	api, metrics, err := listen(cfg)
+	edge, metrics, err := listen(cfg)
 	if err != nil {
 		return err
 	}
 	return lifecycle.Run(ctx,
 		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.Run), lifecycle.Loop(warmer.Run),
-		lifecycle.Serve(api, newHandler(s, verifier, redis.Ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
+		lifecycle.Serve(edge, newHandler(s, verifier, redis.Ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 
 // openRedis gives the Redis that replicas share, or nil.

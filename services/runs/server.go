@@ -11,6 +11,7 @@ import (
 	"hangar.io/glidepath/internal/answer"
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/problem"
+	explained "hangar.io/glidepath/services/runs/explain"
 )
 
 // server answers the operations. It implements runsapi.ServerInterface.
@@ -18,6 +19,8 @@ type server struct {
 	archive    archive
 	namespaces *namespaces
 	documents  *documents
+	failures   *explained.Catalogue
+	tests      tests
 	wait       time.Duration // how long a call waits for what it asks for
 	now        func() time.Time
 	badRecords prometheus.Counter // of the archive, left out of lists
@@ -33,12 +36,17 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, find func(ctx c
 		d.Write(w, r, s.documents.plains)
 		return
 	}
+	refuse(w, r, explain(err))
+}
+
+// refuse answers a call with an error.
+func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		// The caller left. Nobody must take an empty answer for an empty
 		// list, so there is none.
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way of not answering
 	}
-	problem.Write(w, r, explain(err))
+	problem.Write(w, r, err)
 }
 
 // explain says to a caller what kept its answer from it. What a source said

@@ -9,6 +9,7 @@ import (
 	"hangar.io/glidepath/internal/outbound"
 	"hangar.io/glidepath/internal/telemetry"
 	"hangar.io/glidepath/services/runs/results"
+	"hangar.io/glidepath/services/runs/testkube"
 )
 
 // openArchive gives the client of Tekton Results.
@@ -36,4 +37,26 @@ func readToken(file string) (string, error) {
 		return "", fmt.Errorf("reading the token for Tekton Results: %w", err)
 	}
 	return string(bytes.TrimSpace(raw)), nil
+}
+
+// testConnections bounds those to Testkube: eight lists that are read in full,
+// four at a time each.
+const testConnections = 32
+
+// openTests gives the client of Testkube.
+func openTests(cfg Config, tracing *telemetry.Tracing) (*testkube.Client, error) {
+	source, err := outbound.NewSource("Testkube", cfg.TestkubeTLS)
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := outbound.ProxiesFromEnvironment()
+	if err != nil {
+		return nil, fmt.Errorf("configuring Testkube: %w", err)
+	}
+	transport := source.Transport(proxies, outbound.Bounds{Header: cfg.Wait, Connections: testConnections})
+	return testkube.New(testkube.Config{
+		URL: cfg.TestkubeURL, Transport: tracing.Transport(transport, testkube.SpanName),
+		// What is left of the wait is for the list itself.
+		DetailTime: cfg.Wait / 2, DetailsTime: cfg.Wait * 6 / 10,
+	})
 }

@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	w.cluster.add(shopNamespace, shopUID, w.now.AddDate(-1, 0, 0))
 	w.server = &server{
 		archive: w.archive, namespaces: &namespaces{client: w.cluster, known: map[string]time.Time{}},
-		documents: keep(t, nil), wait: time.Minute, now: func() time.Time { return w.now }, badRecords: newBadRecords(prometheus.NewRegistry()),
+		documents: keep(t, nil), failures: failures(t), wait: time.Minute, now: func() time.Time { return w.now }, badRecords: newBadRecords(prometheus.NewRegistry()),
 	}
 	return w
 }
@@ -109,6 +109,7 @@ type archived struct {
 	runs, tasks []results.Record
 	logs        map[string]string // by uid of the TaskRun
 	fault       error
+	logFault    error
 	asked       []string
 }
 
@@ -190,6 +191,9 @@ func (a *archived) PipelineRun(_ context.Context, namespace, uid string) (result
 func (a *archived) Log(_ context.Context, namespace, result, uid string) (io.ReadCloser, error) {
 	if err := a.ask("log %s/%s/%s", namespace, result, uid); err != nil {
 		return nil, err
+	}
+	if a.logFault != nil {
+		return nil, a.logFault
 	}
 	if text, ok := a.logs[uid]; ok {
 		return io.NopCloser(strings.NewReader(text)), nil

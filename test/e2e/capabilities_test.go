@@ -70,7 +70,7 @@ func TestCapabilitiesAreWhatTheCallsThenGet(t *testing.T) {
 }
 
 // absent has the rules of operations that are called for something that is not there.
-var absent = map[string]string{"getLiveLogs": "GP-LIVE-404", "getRun": "GP-API-404", "getRunLogs": "GP-API-404"}
+var absent = map[string]string{"getLiveLogs": "GP-LIVE-404", "getRun": "GP-API-404", "getRunLogs": "GP-API-404", "explainRun": "GP-API-404", "getTestReport": "GP-API-404"}
 
 func comparesWithCalls(t *testing.T, app string, who []change) {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	standin "hangar.io/glidepath/internal/standin/testkube"
 	"hangar.io/glidepath/services/runs/testkube"
@@ -43,7 +44,7 @@ func TestATestkubeBehindAPathOfARelay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.List(t.Context(), "shop", 50); err != nil || len(got) != 1 {
+	if got, err := c.List(t.Context(), "shop", time.Time{}, 50); err != nil || len(got) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -79,7 +80,7 @@ func TestRealExecutionsAreRead(t *testing.T) {
 		s := start(t)
 		// None of them is tagged; tag those of the longest list.
 		s.On(standin.List, standin.Answer(strings.ReplaceAll(string(body), `"name": "wf-`, `"tags": {"app": "shop"}, "name": "wf-`)))
-		got, err := client(t, s).List(t.Context(), "shop", 50)
+		got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
 		if err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", name, ids(got), err)
 		}
@@ -96,7 +97,7 @@ func FuzzWhatTestkubeAnswers(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.List(t.Context(), "shop", 50)
+		got, err := c.List(t.Context(), "shop", time.Time{}, 50)
 		if err != nil {
 			return
 		}

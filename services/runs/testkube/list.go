@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -41,9 +42,10 @@ func (r *rows) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // List gives the app's executions, newest first, at most limit of them. Each is
 // read in full; one for which that fails, or takes too long, is as the list
-// says. The app is a DNS label.
-func (c *Client) List(ctx context.Context, app string, limit int) ([]Test, error) {
-	found, err := c.summaries(ctx, app, limit)
+// says. Those from before since are another app's that had the name. The app is a
+// DNS label.
+func (c *Client) List(ctx context.Context, app string, since time.Time, limit int) ([]Test, error) {
+	found, err := c.summaries(ctx, app, since, limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing executions: %w", err)
 	}
@@ -60,7 +62,7 @@ func (c *Client) List(ctx context.Context, app string, limit int) ([]Test, error
 
 // summaries reads as many pages as it needs. Executions that begin meanwhile
 // push others to the next page, so one may come twice.
-func (c *Client) summaries(ctx context.Context, app string, limit int) ([]execution, error) {
+func (c *Client) summaries(ctx context.Context, app string, since time.Time, limit int) ([]execution, error) {
 	var found []execution
 	seen := map[string]bool{}
 	size := max(limit, minPage)
@@ -75,7 +77,7 @@ func (c *Client) summaries(ctx context.Context, app string, limit int) ([]execut
 		}
 		news := false
 		for _, e := range p.Results.list {
-			if e.ID == "" || seen[e.ID] || !e.of(app, e.ID) {
+			if e.ID == "" || seen[e.ID] || !e.of(app, e.ID) || e.ScheduledAt.Before(since) {
 				continue
 			}
 			seen[e.ID], news = true, true

@@ -25,7 +25,7 @@ func TestTheRunsOfAnAppAreListedNewestFirst(t *testing.T) {
 	other.Tags = map[string]string{"app": "shop-admin"}
 	untagged.Tags = nil
 	s.Put(run(2), run(0), run(3), other, untagged, run(1))
-	got, err := client(t, s).List(t.Context(), "shop", 50)
+	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestAsManyRunsAreListedAsWereAskedFor(t *testing.T) {
 	s.Put(all...)
 	c := client(t, s)
 	for _, limit := range []int{1, 50, 150, 200} {
-		got, err := c.List(t.Context(), "shop", limit)
+		got, err := c.List(t.Context(), "shop", time.Time{}, limit)
 		if err != nil || len(got) != limit || got[0].ID != run(299).ID || got[limit-1].ID != run(300-limit).ID {
 			t.Errorf("limit %d: %d runs, %v", limit, len(got), err)
 		}
@@ -70,7 +70,7 @@ func TestARunOfAnotherAppIsNeverListed(t *testing.T) {
 	c := run(0)
 	c.ID, c.Name, c.Tags = "c", "payroll-secret", map[string]string{"app": "payroll"}
 	s.Put(c)
-	got, err := client(t, s).List(t.Context(), "shop", 50)
+	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
 	if err != nil || len(got) != 1 || got[0].ID != "c" || got[0].Name != "n" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -93,7 +93,7 @@ func TestARunThatMovesToTheNextPageIsListedOnce(t *testing.T) {
 		}
 		return standin.Answer(`{"results":[`+strings.Join(rows, ",")+`]}`)(w, r)
 	})
-	got, err := client(t, s).List(t.Context(), "shop", 100)
+	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 100)
 	if err != nil || len(got) != 51 || !slices.Contains(ids(got), "run100") {
 		t.Errorf("%d runs, %v", len(got), err)
 	}
@@ -104,7 +104,7 @@ func TestPagesWithoutEndAreNotFollowed(t *testing.T) {
 	s := start(t)
 	row := `{"id":"a","name":"n","tags":{"app":"shop"}}`
 	s.On(standin.List, standin.Answer(`{"results":[`+row+strings.Repeat(","+row, 199)+`]}`))
-	got, err := client(t, s).List(t.Context(), "shop", 200)
+	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 200)
 	lists := 0
 	for _, r := range s.Requests() {
 		if strings.Contains(r, "pageSize") {
@@ -139,7 +139,7 @@ func TestRunsAreReadInFullFourAtATime(t *testing.T) {
 		}
 		return standin.Slow(20*time.Millisecond)(w, r)
 	})
-	got, err := client(t, s).List(t.Context(), "shop", 20)
+	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 20)
 	if peak := s.Peak(standin.Detail); err != nil || len(got) != 20 || peak != 4 {
 		t.Errorf("%d runs, %d at once, %v", len(got), peak, err)
 	}
@@ -167,7 +167,7 @@ func TestARunThatCannotBeReadInFullIsShownAsTheListSays(t *testing.T) {
 			s.On(standin.Detail, func(w http.ResponseWriter, r *http.Request) bool {
 				return strings.HasSuffix(r.URL.Path, aborted.ID) && fault(w, r)
 			})
-			got, err := client(t, s).List(t.Context(), "shop", 50)
+			got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
 			if err != nil || len(got) != 2 {
 				t.Fatalf("%+v, %v", got, err)
 			}
@@ -189,7 +189,7 @@ func TestRunsThatTakeTooLongAreShownAsTheListSays(t *testing.T) {
 		s.Put(run(n))
 	}
 	s.On(standin.Detail, standin.Slow(generous))
-	got, err := client(t, s, func(c *testkube.Config) { c.DetailsTime = 50 * time.Millisecond }).List(t.Context(), "shop", 50)
+	got, err := client(t, s, func(c *testkube.Config) { c.DetailsTime = 50 * time.Millisecond }).List(t.Context(), "shop", time.Time{}, 50)
 	if err != nil || len(got) != 12 {
 		t.Errorf("%d runs, %v", len(got), err)
 	}
@@ -222,7 +222,7 @@ func TestARunThatWasAbortedAfterAllPassedCountsAsPassed(t *testing.T) {
 				r.Steps = append(r.Steps, standin.Step{Ref: string(rune('a' + i)), Status: status})
 			}
 			s.Put(r)
-			got, err := client(t, s).List(t.Context(), "shop", 50)
+			got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("%v, %v", got, err)
 			}
@@ -239,7 +239,7 @@ func TestARunThatHasNotEndedHasNoTimesThatItHasNot(t *testing.T) {
 	queued.Status, queued.Started, queued.Finished = "queued", time.Time{}, time.Time{}
 	running.Status, running.Finished = "running", time.Time{}
 	s.Put(queued, running)
-	got, err := client(t, s).List(t.Context(), "shop", 50)
+	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%v, %v", got, err)
 	}
@@ -271,7 +271,7 @@ func TestAListThatCannotBeReadIsAnErrorAndNoEmptyList(t *testing.T) {
 			s := start(t)
 			s.Put(run(0))
 			s.On(standin.List, fault)
-			got, err := client(t, s).List(t.Context(), "shop", 50)
+			got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
 			if err == nil {
 				t.Fatalf("%+v", got)
 			}
@@ -283,7 +283,7 @@ func TestAListThatCannotBeReadIsAnErrorAndNoEmptyList(t *testing.T) {
 	for name, body := range map[string]string{"null": `{"totals":{},"results":null}`, "an empty list": `{"totals":{},"results":[]}`} {
 		s := start(t)
 		s.On(standin.List, standin.Answer(body))
-		if got, err := client(t, s).List(t.Context(), "shop", 50); err != nil || len(got) != 0 {
+		if got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err != nil || len(got) != 0 {
 			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
@@ -297,11 +297,11 @@ func TestATestkubeThatComesBackAtOnceIsAskedAgain(t *testing.T) {
 	s.On(standin.List, func(w http.ResponseWriter, r *http.Request) bool {
 		return asked.Add(1) < 3 && standin.Status(http.StatusServiceUnavailable)(w, r)
 	})
-	if got, err := client(t, s).List(t.Context(), "shop", 50); err != nil || len(got) != 1 {
+	if got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err != nil || len(got) != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
 	asked.Store(-10)
-	if _, err := client(t, s).List(t.Context(), "shop", 50); err == nil || asked.Load() != -7 {
+	if _, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err == nil || asked.Load() != -7 {
 		t.Errorf("asked %d times, %v", asked.Load()+10, err)
 	}
 	asked.Store(0)
@@ -309,7 +309,7 @@ func TestATestkubeThatComesBackAtOnceIsAskedAgain(t *testing.T) {
 		asked.Add(1)
 		return standin.Status(http.StatusForbidden)(w, r)
 	})
-	if _, err := client(t, s).List(t.Context(), "shop", 50); err == nil || asked.Load() != 1 {
+	if _, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err == nil || asked.Load() != 1 {
 		t.Errorf("what was refused was asked for %d times, %v", asked.Load(), err)
 	}
 }
@@ -324,7 +324,7 @@ func TestACallerThatLeavesEndsTheReading(t *testing.T) {
 			cancel()
 			return standin.Slow(generous)(w, r)
 		})
-		if _, err := client(t, s).List(ctx, "shop", 50); !errors.Is(err, context.Canceled) {
+		if _, err := client(t, s).List(ctx, "shop", time.Time{}, 50); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", part, err)
 		}
 		s.On(part, nil)

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -22,17 +23,18 @@ const (
 	kindJUnit      = "junit"
 )
 
-// Report writes the JUnit report of an execution of the app, byte for byte. An
+// Report writes the JUnit report of an execution of the app, byte for byte. One
+// from before since is not found, as in a list. An
 // error may come after a part of it was written: whoever hands it on must not
 // do so before the end.
-func (c *Client) Report(ctx context.Context, app, id string, w io.Writer) error {
+func (c *Client) Report(ctx context.Context, app, id string, since time.Time, w io.Writer) error {
 	e, err := c.execution(ctx, id)
 	switch {
 	case absent(err):
 		return ErrNotFound
 	case err != nil:
 		return fmt.Errorf("reading the execution: %w", err)
-	case !e.of(app, id):
+	case !e.of(app, id) || e.ScheduledAt.Before(since):
 		// Testkube finds an execution by its name too, and names are used again.
 		return ErrNotFound
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	standin "hangar.io/glidepath/internal/standin/testkube"
 	"hangar.io/glidepath/services/runs/testkube"
@@ -30,7 +31,7 @@ func TestTheReportOfARunIsItsArtifact(t *testing.T) {
 	s := start(t)
 	s.Put(withReport(0))
 	var out bytes.Buffer
-	if err := client(t, s).Report(t.Context(), "shop", run(0).ID, &out); err != nil || out.String() != document {
+	if err := client(t, s).Report(t.Context(), "shop", run(0).ID, time.Time{}, &out); err != nil || out.String() != document {
 		t.Errorf("%q, %v", &out, err)
 	}
 	requests := s.Requests()
@@ -61,7 +62,7 @@ func TestRealReportsArePassedOnAsTheyAre(t *testing.T) {
 		r.Artifacts = map[string][]byte{junit: content}
 		s.Put(r)
 		var out bytes.Buffer
-		err = c.Report(t.Context(), "shop", r.ID, &out)
+		err = c.Report(t.Context(), "shop", r.ID, time.Time{}, &out)
 		if strings.HasSuffix(file, "non-xml.xml") {
 			if err == nil {
 				t.Errorf("%s is no XML and was passed on", file)
@@ -98,7 +99,7 @@ func TestAReportThatIsNotThisAppsIsNotFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if err := client(t, s).Report(t.Context(), "shop", tt.id, &out); !errors.Is(err, tt.want) || out.Len() != 0 {
+			if err := client(t, s).Report(t.Context(), "shop", tt.id, time.Time{}, &out); !errors.Is(err, tt.want) || out.Len() != 0 {
 				t.Errorf("%v, %d bytes", err, out.Len())
 			}
 		})
@@ -113,7 +114,7 @@ func TestAReportOfAStepThatRanElsewhereIsFound(t *testing.T) {
 	r.Reports = []string{name}
 	s.Put(r)
 	var out bytes.Buffer
-	if err := client(t, s).Report(t.Context(), "shop", r.ID, &out); err != nil || out.String() != document {
+	if err := client(t, s).Report(t.Context(), "shop", r.ID, time.Time{}, &out); err != nil || out.String() != document {
 		t.Errorf("%q, %v", &out, err)
 	}
 }
@@ -142,7 +143,7 @@ func TestAReportThatCannotBeReadIsNotTakenForNone(t *testing.T) {
 			s.Put(withReport(0))
 			s.On(tt.part, tt.fault)
 			var out bytes.Buffer
-			err := client(t, s).Report(t.Context(), "shop", run(0).ID, &out)
+			err := client(t, s).Report(t.Context(), "shop", run(0).ID, time.Time{}, &out)
 			if err == nil || errors.Is(err, testkube.ErrNoReport) || errors.Is(err, testkube.ErrNotFound) || strings.Contains(err.Error(), "secret-of-testkube") {
 				t.Errorf("%v", err)
 			}
@@ -151,7 +152,7 @@ func TestAReportThatCannotBeReadIsNotTakenForNone(t *testing.T) {
 	s := start(t)
 	s.Put(run(0))
 	s.On(standin.Artifacts, standin.Status(http.StatusInternalServerError))
-	if err := client(t, s).Report(t.Context(), "shop", run(0).ID, &bytes.Buffer{}); err == nil || errors.Is(err, testkube.ErrNoReport) {
+	if err := client(t, s).Report(t.Context(), "shop", run(0).ID, time.Time{}, &bytes.Buffer{}); err == nil || errors.Is(err, testkube.ErrNoReport) {
 		t.Errorf("when the artifacts cannot be listed: %v", err)
 	}
 }

@@ -1,0 +1,67 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"hangar.io/glidepath/internal/calls"
+	explained "hangar.io/glidepath/services/runs/explain"
+	"hangar.io/glidepath/services/runs/results"
+)
+
+// ExplainRun answers why a finished run failed: an entry for each TaskRun that
+// did.
+func (s *server) ExplainRun(w http.ResponseWriter, r *http.Request, app, result string) {
+	s.respond(w, r, func(ctx context.Context) (*document, error) {
+		scope, err := calls.AppScope(r, app)
+		if err != nil {
+			return nil, err
+		}
+		if err := checkResult(result); err != nil {
+			return nil, err
+		}
+		return s.documents.get(ctx, explainPlace(scope, result), func(ctx context.Context, w io.Writer) error {
+			return s.writeExplanation(ctx, w, scope, result)
+		})
+	})
+}
+
+// explanation is what explainRun answers.
+type explanation struct {
+	Result   string            `json:"result"`
+	Failures []explained.Entry `json:"failures"`
+}
+
+func (s *server) writeExplanation(ctx context.Context, w io.Writer, scope calls.Scope, result string) error {
+	found, err := s.find(ctx, scope, result)
+	if err != nil {
+		return err
+	}
+	tasks, err := s.tasks(ctx, scope, found)
+	if err != nil {
+		return err
+	}
+	raw := make([][]byte, len(tasks))
+	records := map[string]results.Record{}
+	for i, t := range tasks {
+		raw[i] = t.record.Value
+		records[t.object.Metadata.UID] = t.record
+	}
+	failures, err := s.failures.Explain(ctx, raw, func(ctx context.Context, uid string) (io.ReadCloser, error) {
+		log, err := s.archive.Log(ctx, scope.Namespace, records[uid].Result(), uid)
+		if errors.Is(err, results.ErrNoLog) {
+			return nil, explained.ErrNoLog
+		}
+		return log, err
+	})
+	if err != nil {
+		return fmt.Errorf("explaining a run: %w", err)
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(explanation{Result: result, Failures: failures})
+}
