@@ -105,6 +105,9 @@ func TestAStreamThatTookItsConnectionHearsThatItsReaderLeft(t *testing.T) {
 // Nobody must take the beginning of an event for the whole of an answer.
 func TestAnAnswerThatBrokeOffDoesNotLookWhole(t *testing.T) {
 	resp := get(t, takenServer(t, func(s *sse.Stream, _ <-chan struct{}) {
+		if err := s.Send([]byte("a\n")); err != nil { // with the headers, which the time may be too short for
+			t.Error(err)
+		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errOver)
 		defer s.EndWith(ctx, time.Nanosecond)()
