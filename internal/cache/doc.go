@@ -11,12 +11,15 @@
 // as if it were not there. Whoever can write to Redis can take values and locks
 // away, or keep a lock, and so make calls slow, but cannot make up an answer.
 //
+// A Journal keeps what happened lately rather than values, sealed as well. What is
+// taken away from it leaves a gap, and a gap is seen.
+//
 // Once is the exception: what was used once can be told by Redis alone, and it
 // is believed in that.
 //
 // A Redis user needs the keys glidepath:1:<service>:* and the commands evalsha,
 // eval, time, getrange, strlen, get, set, del, pttl and pexpire; in a Cluster,
-// cluster as well.
+// cluster as well; for a Journal xadd, xrange, xrevrange and xtrim.
 //
 // This is the only package that speaks to Redis.
 package cache

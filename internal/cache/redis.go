@@ -173,10 +173,33 @@ func (r *Redis) carry(ctx context.Context, size int, s *redis.Script, keys []str
 	if err == nil {
 		return reply, nil
 	}
+	r.failed(ctx, err)
+	return nil, fmt.Errorf("asking redis: %w", err)
+}
+
+// failed takes Redis out of use.
+func (r *Redis) failed(ctx context.Context, err error) {
 	if ctx.Err() == nil && r.up.CompareAndSwap(true, false) {
 		r.relapses.Add(1)
 		r.gauge.Set(0)
 		slog.WarnContext(ctx, "redis is not used until it works again", "error", err)
+	}
+}
+
+// ask is use for what caches can do without: that Redis refuses it, for want of
+// room or of a right, does not take Redis out of use for them.
+func (r *Redis) ask(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
+	if !r.up.Load() {
+		return nil, errAway
+	}
+	limited, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	reply, err := s.Run(limited, r.client, keys, args...).Result()
+	if err == nil {
+		return reply, nil
+	}
+	if _, refused := errors.AsType[redis.Error](err); !refused {
+		r.failed(ctx, err)
 	}
 	return nil, fmt.Errorf("asking redis: %w", err)
 }

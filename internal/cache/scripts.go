@@ -46,12 +46,18 @@ var (
 	releaseText string
 	//go:embed store.lua
 	storeText string
+	//go:embed append.lua
+	appendText string
+	//go:embed entries.lua
+	entriesText string
 
 	acquireScript = redis.NewScript(acquireText)
 	fetchScript   = redis.NewScript(fetchText)
 	keepScript    = redis.NewScript(keepText)
 	releaseScript = redis.NewScript(releaseText)
 	storeScript   = redis.NewScript(storeText)
+	appendScript  = redis.NewScript(appendText)
+	entriesScript = redis.NewScript(entriesText)
 )
 
 // found is what acquire came to: a sealed value, the lock, or neither, which

@@ -20,6 +20,7 @@ const redisUser = "glidepath"
 type RedisConfig struct {
 	Dir      string   // its configuration and log; made when missing
 	Settings []string // further lines of redis.conf, such as "maxmemory 64mb"
+	Password string   // of the one user; a random one when empty
 }
 
 // Redis is a running server that keeps nothing on disk and knows one user, who has a random password. Its Process can be
@@ -44,7 +45,10 @@ func StartRedis(ctx context.Context, cfg RedisConfig) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing Redis: %w", err)
 	}
-	password := rand.Text()
+	password := cfg.Password
+	if password == "" {
+		password = rand.Text()
+	}
 	r := &Redis{port: port}
 	r.URL = (&url.URL{Scheme: "redis", User: url.UserPassword(redisUser, password), Host: port.Addr(), Path: "/0"}).String()
 	file := filepath.Join(cfg.Dir, "redis.conf")
@@ -71,14 +75,20 @@ func (r *Redis) Stop() {
 }
 
 func (r *Redis) ping(ctx context.Context) error {
+	_, err := r.Do(ctx, "ping")
+	return err
+}
+
+// Do sends the server one command, as the user that may do everything.
+func (r *Redis) Do(ctx context.Context, command ...any) (any, error) {
 	opts, err := redis.ParseURL(r.URL)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	opts.MaxRetries = -1
 	client := redis.NewClient(opts)
 	defer client.Close()
-	return client.Ping(ctx).Err()
+	return client.Do(ctx, command...).Result()
 }
 
 // redisSettings is a redis.conf. The password stands in this file alone: arguments can be read by every user of the machine.

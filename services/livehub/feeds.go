@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/internal/kubelist"
+	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/services/livehub/feed"
 )
 
@@ -35,6 +36,8 @@ type feeds struct {
 type followed struct {
 	*feed.Feed
 	viewers int
+	// asked is when the newest decision was made that led a viewer here.
+	asked time.Time
 	// ctx ends when it is not followed any more.
 	ctx  context.Context
 	stop context.CancelCauseFunc
@@ -61,12 +64,16 @@ func (f *feeds) close() {
 	f.work.Wait()
 }
 
-// join gives the feed of a namespace, which the first viewer starts. The viewer
-// calls leave when it has left. life ends when the feed is of no use any more and
-// its viewers must begin anew.
-func (f *feeds) join(s scope) (found *feed.Feed, life context.Context, leave func()) {
+// join gives the feed of a namespace, which the first viewer starts. asked is
+// when it was decided that the viewer may see it. The viewer calls leave when it
+// has left. life ends when the feed is of no use any more and its viewers must
+// begin anew.
+func (f *feeds) join(s scope, asked time.Time) (found *feed.Feed, life context.Context, leave func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if err := f.supersede(s, asked); err != nil {
+		return nil, nil, nil, err
+	}
 	one := f.all[s]
 	if one == nil {
 		one = &followed{Feed: f.open(s)}
@@ -79,7 +86,29 @@ func (f *feeds) join(s scope) (found *feed.Feed, life context.Context, leave fun
 		one.idle = nil
 	}
 	one.viewers++
-	return one.Feed, one.ctx, sync.OnceFunc(func() { f.leave(s, one) })
+	if asked.After(one.asked) {
+		one.asked = asked
+	}
+	return one.Feed, one.ctx, sync.OnceFunc(func() { f.leave(s, one) }), nil
+}
+
+// supersede ends what is followed of a namespace that is gone, once a viewer of
+// the one that now has its name comes: a watch goes by the name, and would show
+// the new one to those who were let in to the old one. A viewer who was let in to
+// the one that is gone is sent back to be decided about again.
+func (f *feeds) supersede(s scope, asked time.Time) error {
+	for other, one := range f.all {
+		if other.namespace != s.namespace || other.uid == s.uid {
+			continue
+		}
+		if !asked.After(one.asked) {
+			return problem.New(problem.Busy, "the app was made anew").WithHint("call again")
+		}
+		slog.InfoContext(one.ctx, "a namespace was made anew", "namespace", s.namespace)
+		delete(f.all, other)
+		one.stop(context.Canceled)
+	}
+	return nil
 }
 
 func (f *feeds) run(s scope, one *followed) {

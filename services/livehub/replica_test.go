@@ -135,6 +135,7 @@ func replicaOf(t testing.TB, k *keys, cfg Config, source reader) *replica {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { redis.run(ctx) })
+	running.Go(func() { s.back.run(ctx) })
 	t.Cleanup(func() {
 		s.close()
 		stop()

@@ -85,7 +85,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	return lifecycle.Run(ctx,
-		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run), lifecycle.Loop(keeper.Run), lifecycle.Loop(s.live.run),
+		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run), lifecycle.Loop(keeper.Run), lifecycle.Loop(s.live.run), lifecycle.Loop(s.back.run),
 		lifecycle.Serve(api, newHandler(s, verifier, redis.ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 
@@ -112,11 +112,17 @@ func newServer(cfg Config, keys seal.Keys, source reader, redis *cache.Redis, re
 		return nil, err
 	}
 	h := &hub{source: source, cache: lists, maxAge: maxAge}
+	back, err := newResumption(keys, redis, reg)
+	if err != nil {
+		return nil, err
+	}
 	open := func(s scope) *feed.Feed {
-		return feed.New(feed.Config{NamespaceUID: s.uid, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge})
+		return feed.New(feed.Config{
+			NamespaceUID: s.uid, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge, Log: back.log(s), Resumed: back.resumed,
+		})
 	}
 	live := newStreams(newFeeds(open, reg), cfg.MaxStreams)
-	return &server{hub: h, tokens: tokens, wait: cfg.Wait, live: live}, nil
+	return &server{hub: h, tokens: tokens, wait: cfg.Wait, live: live, back: back}, nil
 }
 
 func listen(cfg Config) (api, metrics net.Listener, err error) {

@@ -19,6 +19,7 @@ type server struct {
 	tokens *paging.Tokens
 	wait   time.Duration // how long a call waits for its lists
 	live   *streams
+	back   *resumption
 }
 
 // close ends what is done for calls, when there are none any more.

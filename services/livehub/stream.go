@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/api/livehubapi"
+	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/renewal"
 	"hangar.io/glidepath/internal/sse"
@@ -167,14 +168,26 @@ func (s *streams) admit(r *http.Request, where scope) (*admitted, error) {
 		free()
 		return nil, err
 	}
-	a := &admitted{}
+	f, life, leave, err := s.feeds.join(where, askedAt(r))
+	if err != nil {
+		release()
+		free()
+		return nil, err
+	}
+	a := &admitted{feed: f, life: life}
 	a.ctx, a.end = context.WithCancelCause(ctx)
 	attached := context.AfterFunc(r.Context(), func() { a.end(context.Canceled) })
 	a.detach = func() { attached() }
-	f, life, leave := s.feeds.join(where)
-	a.feed, a.life = f, life
 	a.undo = []func(){free, release, func() { a.end(nil) }, a.detach, leave}
 	return a, nil
+}
+
+// askedAt is when it was decided about a call.
+func askedAt(r *http.Request) time.Time {
+	if c, ok := identity.FromContext(r.Context()); ok && c.IssuedAt != nil {
+		return c.IssuedAt.Time
+	}
+	return time.Time{}
 }
 
 // take gives a stream its turn, or says that there is none.
@@ -220,9 +233,7 @@ func (s *streams) show(ctx context.Context, stream *sse.Stream, v *feed.Viewer) 
 	if err := stream.Send(append([][]byte{retry()}, v.First()...)...); err != nil {
 		return // the viewer left
 	}
-	follower := v.Follower()
-	follower.Behind, follower.Every = maxBehind, pingEvery
-	err := follower.Follow(ctx, stream)
+	err := v.Follow(ctx, stream, feed.Bounds{Behind: maxBehind, Every: pingEvery})
 	if errors.Is(err, sse.ErrLagged) {
 		err = errLagged
 	}

@@ -3,6 +3,7 @@
 package devtest
 
 import (
+	"context"
 	"testing"
 
 	"hangar.io/glidepath/internal/devenv"
@@ -62,6 +63,28 @@ func Gateway(tb testing.TB, cfg devenv.GatewayConfig) *devenv.Gateway {
 	}
 	cfg.Race = Race
 	g, err := devenv.StartGateway(tb.Context(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(g.Stop)
+	return g
+}
+
+// Sentinels starts a Redis with a replica and a Sentinel.
+func Sentinels(tb testing.TB) *devenv.RedisGroup {
+	tb.Helper()
+	return group(tb, devenv.StartSentinels)
+}
+
+// RedisCluster starts a Redis Cluster of three nodes.
+func RedisCluster(tb testing.TB) *devenv.RedisGroup {
+	tb.Helper()
+	return group(tb, devenv.StartRedisCluster)
+}
+
+func group(tb testing.TB, start func(ctx context.Context, dir string) (*devenv.RedisGroup, error)) *devenv.RedisGroup {
+	tb.Helper()
+	g, err := start(tb.Context(), tb.ArtifactDir())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -55,6 +55,16 @@ func write(tag string, kind Index, name string, object []byte, at Position) ([]b
 	frame := make([]byte, 0, len(object)+len(name)+192)
 	frame = sse.AppendID(frame, at.id(tag))
 	body := len(frame)
+	frame, err := appendBody(frame, kind, name, object)
+	return frame, body, err
+}
+
+// writeBody writes a change down without an id.
+func writeBody(kind Index, name string, object []byte) ([]byte, error) {
+	return appendBody(make([]byte, 0, len(object)+len(name)+128), kind, name, object)
+}
+
+func appendBody(frame []byte, kind Index, name string, object []byte) ([]byte, error) {
 	data := make([]byte, 0, len(object)+len(name)+96)
 	if len(object) > 0 {
 		data = append(data, `{"type":"upsert","kind":"`...)
@@ -69,9 +79,9 @@ func write(tag string, kind Index, name string, object []byte, at Position) ([]b
 	data = append(data, '}')
 	frame, err := sse.Event{Type: "change", Data: data}.Append(frame)
 	if err != nil {
-		return nil, 0, fmt.Errorf("writing a change: %w", err)
+		return nil, fmt.Errorf("writing a change: %w", err)
 	}
-	return frame, body, nil
+	return frame, nil
 }
 
 var kindNames = [kindCount]string{PipelineRuns: "PipelineRun", TaskRuns: "TaskRun"}

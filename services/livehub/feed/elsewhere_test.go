@@ -35,7 +35,7 @@ func TestWhatComesWhileAViewerIsTakenUpIsNotLost(t *testing.T) {
 				first := string(slices.Concat(v.First()...))
 				w.put(PipelineRuns, "a", "3")
 				synctest.Wait()
-				follower := v.Follower()
+				follower := v.follower(Bounds{})
 				after, _, complete := follower.Topic.After(follower.Cursor)
 				var frames []byte
 				for _, c := range after {

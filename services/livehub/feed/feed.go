@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/sse"
 )
 
@@ -36,6 +37,14 @@ type Feed struct {
 	fault error
 	// news is closed when fault or whether the kinds are known changes.
 	news chan struct{}
+
+	// back is what happened before what is kept, if somebody had that looked
+	// for. pasts is how many are being looked for, and wanted those that Run is
+	// to look for next. Once it has ended it looks for none.
+	back   *past
+	pasts  int
+	wanted chan *past
+	ended  bool
 }
 
 // kindState is one kind as the cluster last gave it.
@@ -54,7 +63,7 @@ func newFeed(cfg Config) *Feed {
 	return &Feed{
 		cfg: cfg, tag: tagOf(cfg.NamespaceUID),
 		topic: sse.NewTopic(sse.Limits{Count: keptChanges, Bytes: keptBytes}, sizeOf),
-		news:  make(chan struct{}),
+		news:  make(chan struct{}), wanted: make(chan *past, maxPasts),
 	}
 }
 
@@ -132,6 +141,9 @@ func (f *Feed) apply(kind Index, e entry) error {
 	s.at = version
 	f.snapshot = nil
 	f.topic.Publish(c)
+	if f.cfg.Log != nil {
+		f.cfg.Log.Append(kind, cache.Entry{Before: c.before, At: c.version, Body: c.frame[c.body:]})
+	}
 	return nil
 }
 

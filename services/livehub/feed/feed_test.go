@@ -13,9 +13,13 @@ import (
 )
 
 // start follows a world until the test ends.
-func start(t *testing.T, w Source, uid string) *Feed {
+func start(t *testing.T, w Source, uid string, change ...func(*Config)) *Feed {
 	t.Helper()
-	f := New(Config{NamespaceUID: uid, Source: w, PollEvery: 2 * time.Second})
+	cfg := Config{NamespaceUID: uid, Source: w, PollEvery: 2 * time.Second}
+	for _, f := range change {
+		f(&cfg)
+	}
+	f := New(cfg)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- f.Run(ctx) }()

@@ -19,6 +19,8 @@ type Viewer struct {
 	cursor uint64
 	// first is what it is sent before what the topic has.
 	first [][]byte
+	// past is what it is sent between, if what happened since is not kept.
+	past *past
 }
 
 // Reset is why a viewer that came back gets everything anew.
@@ -36,23 +38,32 @@ const (
 )
 
 // Join gives a viewer its place in a feed that is ready. With the id of the last
-// event that it has seen, it goes on from there where that is still known;
-// else, and without one, it begins with everything.
+// event that it has seen, it goes on from there: out of what the feed keeps, else
+// out of what replicas share, else by a watch from there. Without one, and where
+// none of these tells all that happened since, it begins with everything.
 func (f *Feed) Join(ctx context.Context, lastID string) (*Viewer, error) {
 	if lastID == "" {
 		return f.fresh("")
 	}
+	reason := ResetExpired
 	tag, at, err := parseID(lastID)
 	switch {
 	case err != nil:
-		return f.fresh(ResetUnknown)
+		reason = ResetUnknown
 	case tag != f.tag:
-		return f.fresh(ResetNamespace)
+		reason = ResetNamespace
+	case f.plausible(ctx, at):
+		v := &Viewer{feed: f, at: at}
+		if f.enter(v) {
+			f.resumed(byKept)
+			return v, nil
+		}
+		if v.past = f.pastFor(at); v.past != nil {
+			return v, nil
+		}
 	}
-	if v := f.resume(ctx, at); v != nil {
-		return v, nil
-	}
-	return f.fresh(ResetExpired)
+	f.resumed(string(reason))
+	return f.fresh(reason)
 }
 
 // fresh gives a viewer that begins with everything.
@@ -109,23 +120,6 @@ func (f *Feed) elements(kind Index) []byte {
 	return bytes.Join(parts, []byte(","))
 }
 
-// resume gives a viewer that goes on from a position, if all that happened since
-// can be told; else nil.
-func (f *Feed) resume(ctx context.Context, at Position) *Viewer {
-	if !f.plausible(ctx, at) {
-		return nil
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	kept, head := f.topic.Kept()
-	if !at.covers(f.floor(kept)) {
-		return nil
-	}
-	// What is kept comes by again for this viewer alone: it skips what it has
-	// seen.
-	return &Viewer{feed: f, at: at, cursor: head - uint64(len(kept))}
-}
-
 // plausible says whether the cluster has been where a viewer is. Another replica
 // may have shown it more than this one has seen yet, but a cluster that was put
 // back to what it was has made up versions that say nothing.
@@ -168,11 +162,6 @@ func (v *Viewer) First() [][]byte { return v.first }
 
 // ID is the id of what the viewer has seen.
 func (v *Viewer) ID() string { return v.at.id(v.feed.tag) }
-
-// Follower gives how a stream follows the feed for this viewer.
-func (v *Viewer) Follower() sse.Follower[*change] {
-	return sse.Follower[*change]{Topic: v.feed.topic, Cursor: v.cursor, Frame: v.frame, Ping: v.ping}
-}
 
 // frame gives the bytes of a change, or nil when the viewer has seen it.
 func (v *Viewer) frame(c *change) []byte {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"hangar.io/glidepath/internal/kubelist"
@@ -31,13 +32,18 @@ type Watch interface {
 	Close()
 }
 
-// Config says what a feed is of. All is required.
+// Config says what a feed is of. All but Log and Resumed is required.
 type Config struct {
 	// NamespaceUID tells the namespace from others that had its name.
 	NamespaceUID string
 	Source       Source
 	// PollEvery is how often a list is read where the cluster grants no watch.
 	PollEvery time.Duration
+	// Log is what replicas share of what watches brought.
+	Log Log
+	// Resumed hears of each viewer that came back: that it was sent what it had
+	// missed, out of what is "kept" or of the "past", or the reason of its reset.
+	Resumed func(how string)
 }
 
 // askAgain is how long a cluster that granted no watch is not asked for one.
@@ -50,7 +56,10 @@ func New(cfg Config) *Feed { return newFeed(cfg) }
 // that was seen holds any more, and the viewers must begin anew.
 func (f *Feed) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
+	var looking sync.WaitGroup
+	defer looking.Wait()
 	defer cancel(nil)
+	looking.Go(func() { f.lookForPasts(ctx) })
 	ended := make(chan error, kindCount)
 	for kind := range kindCount {
 		go func() {

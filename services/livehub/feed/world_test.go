@@ -222,7 +222,7 @@ func (w *world) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) 
 		return nil, fmt.Errorf("watching: %w", apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil))
 	}
 	ctx, cancel := context.WithTimeout(ctx, from.Timeout)
-	one := &worldWatch{world: w, kind: kind, ctx: ctx, cancel: cancel, broken: w.broken}
+	one := &worldWatch{world: w, kind: kind, ctx: ctx, cancel: cancel, broken: w.broken, mark: time.After(from.Timeout - 2*time.Second)}
 	if from.InitialEvents {
 		one.next = len(w.events[kind])
 		for _, name := range slices.Sorted(maps.Keys(w.objects[kind])) {
@@ -254,7 +254,9 @@ type worldWatch struct {
 	broken chan struct{}
 	first  []kubelist.Event
 	next   int
-	once   sync.Once
+	// mark has a bookmark sent, two seconds before the end.
+	mark <-chan time.Time
+	once sync.Once
 }
 
 func (o *worldWatch) Close() {
@@ -272,7 +274,7 @@ func (o *worldWatch) Next() (kubelist.Event, error) {
 			return e, nil
 		}
 		o.world.mu.Lock()
-		events, moved := o.world.events[o.kind], o.world.moved
+		events, moved, version := o.world.events[o.kind], o.world.moved, o.world.version
 		o.world.mu.Unlock()
 		if o.next < len(events) {
 			o.next++
@@ -283,6 +285,8 @@ func (o *worldWatch) Next() (kubelist.Event, error) {
 			return kubelist.Event{}, io.EOF
 		case <-o.broken:
 			return kubelist.Event{}, io.ErrUnexpectedEOF
+		case <-o.mark:
+			return kubelist.Event{Type: watch.Bookmark, Meta: kubelist.Meta{ResourceVersion: strconv.FormatUint(version, 10)}}, nil
 		case <-moved:
 		}
 	}
@@ -304,6 +308,7 @@ type screen struct {
 	events []string
 	resets int
 	end    error
+	rest   []byte // of a frame that has not come as a whole
 }
 
 // open opens a stream; state is what the viewer knew before.
@@ -325,9 +330,7 @@ func open(t *testing.T, f *Feed, lastID string, state folded) *screen {
 			err = stream.Send(v.First()...)
 		}
 		if err == nil {
-			follower := v.Follower()
-			follower.Behind, follower.Every = 256, 15*time.Second
-			err = follower.Follow(ctx, stream)
+			err = v.Follow(ctx, stream, Bounds{Behind: 256, Every: 15 * time.Second})
 		}
 		s.end = err
 	}()
@@ -346,11 +349,17 @@ func (s *screen) Flush()                           {}
 func (s *screen) SetReadDeadline(time.Time) error  { return nil }
 func (s *screen) SetWriteDeadline(time.Time) error { return nil }
 
-// Write reads what the stream sends: whole frames, as long as they are small.
+// Write reads what the stream sends, as far as whole frames have come.
 func (s *screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := sse.NewReader(bytes.NewReader(p), 1<<20)
+	s.rest = append(s.rest, p...)
+	whole := bytes.LastIndex(s.rest, []byte("\n\n")) + 2
+	if whole < 2 {
+		return len(p), nil
+	}
+	r := sse.NewReader(bytes.NewReader(s.rest[:whole]), 1<<20)
+	s.rest = bytes.Clone(s.rest[whole:])
 	r.OnComment = func(text string) { s.events = append(s.events, ":"+text) }
 	for {
 		e, err := r.Next()

@@ -1,0 +1,28 @@
+-- Gives entries of the journal KEYS[1] in their order, each as its version and
+-- what was sealed.
+--
+-- ARGV: where to begin, as XRANGE takes it; how many bytes are enough, and how
+-- many entries. There is always one, if there is any: a larger one is for its
+-- reader to judge.
+local out, size, from = {}, 0, ARGV[1]
+local most, count = tonumber(ARGV[2]), tonumber(ARGV[3])
+repeat
+  -- pcall, because a key may hold anything.
+  local got = redis.pcall('XRANGE', KEYS[1], from, '+', 'COUNT', 32)
+  if got.err then
+    if string.find(got.err, 'WRONGTYPE', 1, true) then return {} end
+    return got
+  end
+  for _, entry in ipairs(got) do
+    local sealed = ''
+    for i = 1, #entry[2], 2 do
+      if entry[2][i] == 'v' then sealed = entry[2][i + 1] end
+    end
+    size = size + #sealed
+    if #out > 0 and (size > most or #out >= 2 * count) then return out end
+    out[#out + 1] = entry[1]
+    out[#out + 1] = sealed
+    from = '(' .. entry[1]
+  end
+until #got < 32
+return out
