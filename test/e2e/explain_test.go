@@ -16,7 +16,12 @@ import (
 func archiveFailed(t *testing.T, app, log string) string {
 	t.Helper()
 	namespace, run, at := fleet.NamespaceOf(app), archivedUID(50_000), made(t, app).Add(time.Second).UTC().Format(time.RFC3339)
-	t.Cleanup(func() { gw.Results.Drop(namespace) })
+	// The sample runs of the namespace stay.
+	t.Cleanup(func() {
+		for n := range 4 {
+			gw.Results.DeleteRecord(namespace, run, archivedUID(50_000+n))
+		}
+	})
 	const object = `{"kind":%q,"apiVersion":"tekton.dev/v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"creationTimestamp":%q,"labels":%s%s},"spec":{},"status":%s}`
 	labels := `{"tekton.dev/pipeline":"build","tekton.dev/pipelineTask":"unit","tekton.dev/pipelineRunUID":"` + run + `"},"ownerReferences":[{"kind":"PipelineRun","uid":"` + run + `"}]`
 	status := func(succeeded, message string, exit int) string {
