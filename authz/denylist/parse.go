@@ -24,7 +24,7 @@ const (
 )
 
 // ParseError is one thing that is wrong with a file, and where.
-type ParseError = yamlfile.Fault
+type ParseError = yamlfile.ParseError
 
 // Read reads the list of a file, which is not followed. Its errors are those of
 // reading and of Parse.

@@ -15,16 +15,16 @@ import (
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 )
 
-// Fault is one thing that is wrong with a file, and where. Line and column count
+// ParseError is one thing that is wrong with a file, and where. Line and column count
 // from 1; both are 0 for a fault of the file as a whole.
-type Fault struct {
+type ParseError struct {
 	File         string
 	Line, Column int
 	Message      string
 }
 
 // Error gives the fault as file:line:column: message.
-func (f *Fault) Error() string {
+func (f *ParseError) Error() string {
 	where := f.File
 	if f.Line > 0 {
 		where = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
@@ -108,13 +108,13 @@ func (r *Reader) Fault(at *yaml.Node, format string, args ...any) {
 
 // FaultAt notes what is wrong at a place.
 func (r *Reader) FaultAt(line, column int, message string) {
-	r.faults = append(r.faults, &Fault{File: r.File, Line: line, Column: column, Message: message})
+	r.faults = append(r.faults, &ParseError{File: r.File, Line: line, Column: column, Message: message})
 }
 
 // Faults counts what is noted.
 func (r *Reader) Faults() int { return len(r.faults) }
 
-// Err joins a *Fault for each fault, in the order in which they were noted.
+// Err joins a *ParseError for each fault, in the order in which they were noted.
 func (r *Reader) Err() error { return errors.Join(r.faults...) }
 
 // Clip keeps a message about a long text readable.

@@ -28,7 +28,7 @@ const maxDepth = 8
 const version = "1"
 
 // ParseError is one thing that is wrong with a policy, and where.
-type ParseError = yamlfile.Fault
+type ParseError = yamlfile.ParseError
 
 // Parse reads a policy for these operations; file names it in errors. It
 // refuses what it does not know: the error joins one *ParseError for each fault, in
