@@ -93,8 +93,8 @@ var (
 	}
 	Busy = Rule{
 		ID: "GP-API-503", Status: http.StatusServiceUnavailable,
-		Message: "this replica serves as many streams as it may",
-		Hint:    "try again, or poll",
+		Message: "this replica does as much as it may",
+		Hint:    "try again",
 	}
 )
 

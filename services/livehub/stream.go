@@ -192,7 +192,7 @@ func askedAt(r *http.Request) time.Time {
 
 // take gives a stream its turn, or says that there is none.
 func (s *streams) take(app string) (free func(), err error) {
-	full := problem.New(problem.Busy, "").WithHint("poll GET /v1/apps/" + app + "/live instead")
+	full := problem.New(problem.Busy, "this replica serves as many streams as it may").WithHint("poll GET /v1/apps/" + app + "/live instead")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

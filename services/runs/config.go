@@ -59,13 +59,13 @@ func (c Config) Validate() error {
 		faults = append(faults, fmt.Errorf("--results-url: %w", err))
 	}
 	if err := c.ResultsTLS.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("--results-: %w", err))
+		faults = append(faults, fmt.Errorf("the TLS of --results-url: %w", err))
 	}
 	if _, err := testkube.ParseURL(c.TestkubeURL); err != nil {
 		faults = append(faults, fmt.Errorf("--testkube-url: %w", err))
 	}
 	if err := c.TestkubeTLS.Validate(); err != nil {
-		faults = append(faults, fmt.Errorf("--testkube-: %w", err))
+		faults = append(faults, fmt.Errorf("the TLS of --testkube-url: %w", err))
 	}
 	if c.Wait <= 0 {
 		faults = append(faults, errors.New("--wait is not more than 0"))

@@ -51,8 +51,8 @@ func TestAllFaultsOfAConfigurationAreToldAtOnce(t *testing.T) {
 		t.Fatal("it is taken")
 	}
 	for _, want := range []string{
-		"--listen is missing", "--metrics-listen is missing", "--identity-keys-dir is missing", "--results-url", "cert-file", "--wait",
-		"--seal-key is missing", "--redis-cache", "--redis-time", "--cache-bytes", "--plain-bytes", "--fill-time", "--testkube-url", "key-file",
+		"--listen is missing", "--metrics-listen is missing", "--identity-keys-dir is missing", "--results-url: it is not", "the TLS of --results-url: cert-file", "--wait",
+		"--seal-key is missing", "--redis-cache", "--redis-time", "--cache-bytes", "--plain-bytes", "--fill-time", "--testkube-url: it is not", "the TLS of --testkube-url: cert-file and key-file",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no word of %s in %v", want, err)

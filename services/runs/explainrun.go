@@ -11,6 +11,7 @@ import (
 	"hangar.io/glidepath/internal/calls"
 	explained "hangar.io/glidepath/services/runs/explain"
 	"hangar.io/glidepath/services/runs/results"
+	"hangar.io/glidepath/services/runs/tekton"
 )
 
 // ExplainRun answers why a finished run failed: an entry for each TaskRun that
@@ -45,13 +46,13 @@ func (s *server) writeExplanation(ctx context.Context, w io.Writer, scope calls.
 	if err != nil {
 		return err
 	}
-	raw := make([][]byte, len(tasks))
+	taskRuns := make([]*tekton.Object, len(tasks))
 	records := map[string]results.Record{}
 	for i, t := range tasks {
-		raw[i] = t.record.Value
+		taskRuns[i] = t.object
 		records[t.object.Metadata.UID] = t.record
 	}
-	failures, err := s.failures.Explain(ctx, raw, func(ctx context.Context, uid string) (io.ReadCloser, error) {
+	failures, err := s.failures.Explain(ctx, taskRuns, func(ctx context.Context, uid string) (io.ReadCloser, error) {
 		log, err := s.archive.Log(ctx, scope.Namespace, records[uid].Result(), uid)
 		if errors.Is(err, results.ErrNoLog) {
 			return nil, explained.ErrNoLog

@@ -229,7 +229,7 @@ func taskRun(namespace string, n, m int, created time.Time, change ...func(map[s
 		"metadata": map[string]any{
 			"name": fmt.Sprintf("run-%d-task-%d", n, m), "namespace": namespace, "uid": uidOf(1000*n + m), "creationTimestamp": created.Format(time.RFC3339),
 			"labels":          map[string]any{"tekton.dev/pipelineRunUID": uidOf(n)},
-			"ownerReferences": []any{map[string]any{"kind": "PipelineRun", "uid": uidOf(n)}},
+			"ownerReferences": []any{map[string]any{"apiVersion": "tekton.dev/v1", "kind": "PipelineRun", "uid": uidOf(n)}},
 			"managedFields":   []any{},
 		},
 	}

@@ -23,7 +23,7 @@ func archiveFailed(t *testing.T, app, log string) string {
 		}
 	})
 	const object = `{"kind":%q,"apiVersion":"tekton.dev/v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"creationTimestamp":%q,"labels":%s%s},"spec":{},"status":%s}`
-	labels := `{"tekton.dev/pipeline":"build","tekton.dev/pipelineTask":"unit","tekton.dev/pipelineRunUID":"` + run + `"},"ownerReferences":[{"kind":"PipelineRun","uid":"` + run + `"}]`
+	labels := `{"tekton.dev/pipeline":"build","tekton.dev/pipelineTask":"unit","tekton.dev/pipelineRunUID":"` + run + `"},"ownerReferences":[{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","uid":"` + run + `"}]`
 	status := func(succeeded, message string, exit int) string {
 		return fmt.Sprintf(`{"startTime":%q,"completionTime":%[1]q,"conditions":[{"type":"Succeeded","status":%q,"message":%q}],"steps":[{"name":"test","container":"step-test","terminated":{"exitCode":%d}}]}`,
 			at, succeeded, message, exit)

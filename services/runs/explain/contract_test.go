@@ -53,8 +53,7 @@ func TestEveryKnownFailureIsRecognizedByWhatItsToolPrints(t *testing.T) {
 				t.Errorf("%+v, in the contract %v", entry.KnownFailure, f)
 			}
 			// The same out of a condition, as when there is no log.
-			raw = taskRun("run-build", "build=0").with("False", says).bytes(t)
-			entries, err := c.Explain(t.Context(), [][]byte{raw}, logsOf(nil))
+			entries, err := c.Explain(t.Context(), archived(t, taskRun("run-build", "build=0").with("False", says)), logsOf(nil))
 			if err != nil || entries[0].KnownFailure == nil || entries[0].KnownFailure.ID != id || entries[0].Log != explain.LogMissing {
 				t.Errorf("by its condition: %+v, %v", entries, err)
 			}

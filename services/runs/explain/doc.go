@@ -8,7 +8,7 @@
 // that may cost in all is bounded for each log (see maxTested).
 //
 // Its parts: catalogue.go compiles what the contract knows, literal.go finds the
-// words; taskrun.go reads the archived objects; lines.go and section.go read a
+// words; taskrun.go says what a TaskRun tells by itself; lines.go and section.go read a
 // log; match.go holds its lines against the catalogue; explain.go puts them
 // together.
 package explain

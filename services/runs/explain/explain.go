@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"hangar.io/glidepath/services/runs/tekton"
 )
 
 // What became of a TaskRun's log.
@@ -45,25 +47,16 @@ const atOnce = 4
 // maxMessage bounds what is read of a condition's message.
 const maxMessage = 64 << 10
 
-// Explain explains the failed ones of the TaskRuns, given as they were archived,
-// in the order in which they began. The others' logs are not read. A log that
-// cannot be read is an error: that nothing matched means that all was read.
-func (c *Catalogue) Explain(ctx context.Context, taskRuns [][]byte, logs Logs) ([]Entry, error) {
-	var failed []*taskRun
-	for _, raw := range taskRuns {
-		tr, err := readTaskRun(raw)
-		if err != nil {
-			return nil, err
-		}
-		if _, ok := tr.failed(); ok {
-			failed = append(failed, tr)
-		}
-	}
-	slices.SortStableFunc(failed, byStart)
-	entries := make([]Entry, len(failed))
+// Explain explains the failed ones of the TaskRuns, in the order in which they
+// began. The others' logs are not read. A log that cannot be read is an error:
+// that nothing matched means that all was read.
+func (c *Catalogue) Explain(ctx context.Context, taskRuns []*tekton.Object, logs Logs) ([]Entry, error) {
+	toExplain := slices.DeleteFunc(slices.Clone(taskRuns), func(tr *tekton.Object) bool { return !failed(tr) })
+	slices.SortStableFunc(toExplain, byStart)
+	entries := make([]Entry, len(toExplain))
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.SetLimit(atOnce)
-	for i, tr := range failed {
+	for i, tr := range toExplain {
 		reading.Go(func() error {
 			var err error
 			entries[i], err = c.one(ctx, tr, logs)
@@ -76,9 +69,9 @@ func (c *Catalogue) Explain(ctx context.Context, taskRuns [][]byte, logs Logs) (
 	return entries, nil
 }
 
-func (c *Catalogue) one(ctx context.Context, tr *taskRun, logs Logs) (Entry, error) {
-	entry := Entry{TaskRun: tr.Metadata.Name, Task: tr.task(), Step: tr.failedStep(), Log: LogArchived}
-	reader := c.reader(tr.steps(), entry.Step)
+func (c *Catalogue) one(ctx context.Context, tr *tekton.Object, logs Logs) (Entry, error) {
+	entry := Entry{TaskRun: tr.Metadata.Name, Task: task(tr), Step: failedStep(tr), Log: LogArchived}
+	reader := c.reader(steps(tr), entry.Step)
 	log, err := logs(ctx, tr.Metadata.UID)
 	switch {
 	case errors.Is(err, ErrNoLog):
@@ -92,8 +85,8 @@ func (c *Catalogue) one(ctx context.Context, tr *taskRun, logs Logs) (Entry, err
 			return Entry{}, fmt.Errorf("the log of %s: %w", tr.Metadata.Name, err)
 		}
 	}
-	failed, _ := tr.failed()
-	message := failed.Message[:min(len(failed.Message), maxMessage)]
+	message := tr.Ended().Message
+	message = message[:min(len(message), maxMessage)]
 	reader.matcher.tested = 0 // whatever the log was made for
 	for line := range bytes.SplitSeq([]byte(message), []byte("\n")) {
 		reader.matcher.test(clean(line))

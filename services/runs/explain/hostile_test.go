@@ -42,10 +42,10 @@ func TestALogMadeToBeSlowIsTestedWithinABound(t *testing.T) {
 	t.Parallel()
 	c := own(t, "Late", "boom.*bang", "Condition", "the end")
 	c.Limit(1<<20, 10_000)
-	tr := taskRun("run-x", "unit=1").with("False", "this is the end").bytes(t)
+	tr := taskRun("run-x", "unit=1").with("False", "this is the end")
 	for near, want := range map[int]string{900: "Late", 1100: "Condition"} {
 		log := strings.Repeat("boom 67890\n", near) + "boom and bang\n"
-		entries, err := c.Explain(t.Context(), [][]byte{tr}, reading(func() io.Reader { return strings.NewReader(log) }))
+		entries, err := c.Explain(t.Context(), archived(t, tr), reading(func() io.Reader { return strings.NewReader(log) }))
 		if err != nil || entries[0].KnownFailure == nil || entries[0].KnownFailure.ID != want {
 			t.Errorf("after %d lines that come near: %+v, %v", near, entries, err)
 		}
@@ -56,8 +56,8 @@ func TestALogWithoutAnEndIsNotReadForEver(t *testing.T) {
 	t.Parallel()
 	c := own(t, "Boom", "boom")
 	c.Limit(1<<20, 1<<20)
-	tr := taskRun("run-x", "unit=1").bytes(t)
-	entries, err := c.Explain(t.Context(), [][]byte{tr}, reading(func() io.Reader { return endless(strings.Repeat("x", 1000) + "\n") }))
+	tr := taskRun("run-x", "unit=1")
+	entries, err := c.Explain(t.Context(), archived(t, tr), reading(func() io.Reader { return endless(strings.Repeat("x", 1000) + "\n") }))
 	if err == nil {
 		t.Errorf("%+v", entries)
 	}
@@ -107,8 +107,8 @@ func FuzzLogs(f *testing.F) {
 	f.Add("container-step-unit: message=\x1b]0;\xff\n\n\n", "unit")
 	c := contract(f)
 	f.Fuzz(func(t *testing.T, log, step string) {
-		tr := taskRun("run-x", "other=0", strings.ReplaceAll(step, "=", "")+"=1").bytes(t)
-		entries, err := c.Explain(t.Context(), [][]byte{tr}, logsOf(map[string]string{"run-x": log}))
+		tr := taskRun("run-x", "other=0", strings.ReplaceAll(step, "=", "")+"=1")
+		entries, err := c.Explain(t.Context(), archived(t, tr), logsOf(map[string]string{"run-x": log}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func FuzzLogs(f *testing.F) {
 // that is made to be slow.
 func BenchmarkExplain(b *testing.B) {
 	c := contract(b)
-	tr := taskRun("run-x", "unit=1").bytes(b)
+	tr := taskRun("run-x", "unit=1")
 	for name, line := range map[string]string{
 		"ordinary": "[unit] 2026-08-03T09:14:05.118230Z INFO  com.example.shop.OrderService - order 4711 was priced and sent to the warehouse in 12 ms\n",
 		"hostile":  "[unit] Total: 1 (HIGH: Tests: 1 runs, Coverage for change CHG1 TaskRun \"a\" error: x.go:1:1: panic: no matching x509: version a\n",
@@ -136,7 +136,7 @@ func BenchmarkExplain(b *testing.B) {
 			b.SetBytes(10 << 20)
 			b.ReportAllocs()
 			for b.Loop() {
-				entries, err := c.Explain(b.Context(), [][]byte{tr}, reading(func() io.Reader { return io.LimitReader(endless(line), 10<<20) }))
+				entries, err := c.Explain(b.Context(), archived(b, tr), reading(func() io.Reader { return io.LimitReader(endless(line), 10<<20) }))
 				if err != nil || len(entries) != 1 {
 					b.Fatal(err)
 				}

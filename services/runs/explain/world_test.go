@@ -12,6 +12,7 @@ import (
 
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/services/runs/explain"
+	"hangar.io/glidepath/services/runs/tekton"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -70,6 +71,19 @@ func (o object) bytes(t testing.TB) []byte {
 	return raw
 }
 
+// archived gives TaskRuns as they are read out of the archive.
+func archived(t testing.TB, taskRuns ...object) []*tekton.Object {
+	t.Helper()
+	all := make([]*tekton.Object, len(taskRuns))
+	for i, tr := range taskRuns {
+		var err error
+		if all[i], err = tekton.Decode(tr.bytes(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
 // logsOf gives logs by name of the TaskRun.
 func logsOf(logs map[string]string) explain.Logs {
 	return func(_ context.Context, uid string) (io.ReadCloser, error) {
@@ -84,7 +98,7 @@ func logsOf(logs map[string]string) explain.Logs {
 // explainLog explains one TaskRun whose only step failed with this log.
 func explainLog(t testing.TB, c *explain.Catalogue, log string) explain.Entry {
 	t.Helper()
-	entries, err := c.Explain(t.Context(), [][]byte{taskRun("run-build", "build=1").bytes(t)}, logsOf(map[string]string{"run-build": log}))
+	entries, err := c.Explain(t.Context(), archived(t, taskRun("run-build", "build=1")), logsOf(map[string]string{"run-build": log}))
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("%v, %v", entries, err)
 	}

@@ -52,7 +52,7 @@ func (a archive) run(namespace string, n int, created time.Time) {
 func (a archive) taskRun(namespace string, n, run int, created time.Time) {
 	a.t.Helper()
 	a.put(fmt.Sprintf(`{"kind":"TaskRun","apiVersion":"tekton.dev/v1beta1","metadata":{"name":"task-%d","namespace":%q,"uid":%q,"creationTimestamp":%q,`+
-		`"ownerReferences":[{"kind":"PipelineRun","uid":%q}]}}`, n, namespace, uid(n), created.Format(time.RFC3339), uid(run)))
+		`"ownerReferences":[{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","uid":%q}]}}`, n, namespace, uid(n), created.Format(time.RFC3339), uid(run)))
 }
 
 func (a archive) put(object string) {

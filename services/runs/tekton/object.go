@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -29,17 +30,24 @@ type Metadata struct {
 
 // Owner is another object that this one belongs to.
 type Owner struct {
-	Kind string `json:"kind"`
-	UID  string `json:"uid"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	UID        string `json:"uid"`
 }
 
-// Spec is what a PipelineRun was asked to do.
+// isRun says whether it is a PipelineRun of Tekton, of any version.
+func (o Owner) isRun() bool {
+	return o.Kind == "PipelineRun" && strings.HasPrefix(o.APIVersion, "tekton.dev/")
+}
+
+// Spec is what a run was asked to do.
 type Spec struct {
 	Pipeline Reference `json:"pipelineRef"`
+	Task     Reference `json:"taskRef"`
 	Params   []Param   `json:"params"`
 }
 
-// Reference names a Pipeline: by name, or by what a resolver is given.
+// Reference names a Pipeline or a Task: by name, or by what a resolver is given.
 type Reference struct {
 	Name   string  `json:"name"`
 	Params []Param `json:"params"`
@@ -65,6 +73,20 @@ type Status struct {
 	Started    Time        `json:"startTime"`
 	Completed  Time        `json:"completionTime"`
 	Conditions []Condition `json:"conditions"`
+	Steps      []Step      `json:"steps"` // of a TaskRun
+}
+
+// Step is how far a step of a TaskRun came.
+type Step struct {
+	Name              string      `json:"name"`
+	Container         string      `json:"container"`
+	TerminationReason string      `json:"terminationReason"`
+	Terminated        *Terminated `json:"terminated"`
+}
+
+// Terminated is how a step's container ended.
+type Terminated struct {
+	ExitCode int64 `json:"exitCode"`
 }
 
 // Condition is one thing that is known of a run.
@@ -122,7 +144,7 @@ func firstWord(s string) string {
 // empty for one that is of none.
 func (o *Object) Run() (uid, name string) {
 	for _, owner := range o.Metadata.Owners {
-		if owner.Kind == "PipelineRun" {
+		if owner.isRun() {
 			return owner.UID, ""
 		}
 	}

@@ -74,13 +74,14 @@ func TestATaskRunBelongsToTheRunThatOwnsIt(t *testing.T) {
 		metadata string
 		want     bool
 	}{
-		"its owner is the run":          {`{"ownerReferences":[{"kind":"Other","uid":"x"},{"kind":"PipelineRun","uid":"uid"}]}`, true},
-		"its owner is another":          {`{"ownerReferences":[{"kind":"PipelineRun","uid":"x"}],"labels":{"tekton.dev/pipelineRunUID":"uid"}}`, false},
+		"its owner is the run":          {`{"ownerReferences":[{"kind":"Other","uid":"x"},{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","uid":"uid"}]}`, true},
+		"its owner is another":          {`{"ownerReferences":[{"apiVersion":"tekton.dev/v1beta1","kind":"PipelineRun","uid":"x"}],"labels":{"tekton.dev/pipelineRunUID":"uid"}}`, false},
 		"its label says so":             {`{"labels":{"tekton.dev/pipelineRunUID":"uid"}}`, true},
 		"its label names a namesake":    {`{"labels":{"tekton.dev/pipelineRunUID":"x","tekton.dev/pipelineRun":"run"}}`, false},
 		"its label has the name alone":  {`{"labels":{"tekton.dev/pipelineRun":"run"}}`, true},
 		"its label has another name":    {`{"labels":{"tekton.dev/pipelineRun":"other"}}`, false},
 		"nothing says whose it is":      {`{}`, false},
+		"its owner is of another group": {`{"ownerReferences":[{"apiVersion":"example.org/v1","kind":"PipelineRun","uid":"uid"}]}`, false},
 		"it is owned by no PipelineRun": {`{"ownerReferences":[{"kind":"CustomRun","uid":"uid"}]}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

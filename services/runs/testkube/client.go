@@ -39,8 +39,9 @@ type Config struct {
 	DetailTime, DetailsTime time.Duration
 }
 
-// Client reads Testkube. It is safe for concurrent use. An error of it that is
-// none of the above says what Testkube did and nothing that it sent.
+// Client reads Testkube. It is safe for concurrent use. A call takes as long as
+// its context lets it, so that needs a deadline. An error that is none of the
+// above says what Testkube did, and neither what it sent nor what it was asked.
 type Client struct {
 	base   *url.URL
 	http   *http.Client
@@ -123,6 +124,10 @@ func (c *Client) try(ctx context.Context, target *url.URL) (io.ReadCloser, error
 	req.Header.Set("User-Agent", "glidepath-runs")
 	resp, err := c.http.Do(req)
 	if err != nil {
+		// Without the URL that net/http adds.
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
 		return nil, fmt.Errorf("asking testkube: %w", err)
 	}
 	if resp.StatusCode != http.StatusOK {

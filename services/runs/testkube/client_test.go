@@ -49,6 +49,23 @@ func TestATestkubeBehindAPathOfARelay(t *testing.T) {
 	}
 }
 
+func TestAnErrorSaysNothingOfWhatWasAsked(t *testing.T) {
+	t.Parallel()
+	s := standin.New()
+	away := httptest.NewServer(s)
+	away.Close()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := testkube.New(testkube.Config{URL: away.URL + "/relay-path", Transport: transport, DetailTime: generous, DetailsTime: generous})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.List(t.Context(), "shop", time.Time{}, 50)
+	if err == nil || strings.Contains(err.Error(), "relay-path") || strings.Contains(err.Error(), "tagSelector") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestSpansAreNamedForWhatIsRead(t *testing.T) {
 	t.Parallel()
 	for target, want := range map[string]string{

@@ -119,6 +119,19 @@ func TestAReportOfAStepThatRanElsewhereIsFound(t *testing.T) {
 	}
 }
 
+func TestAReportWhoseNameLeadsElsewhereIsNone(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"../66ae0b1f9d3c4a5b6c7d0001/artifacts/junit.xml", "data/../../junit.xml", ".."} {
+		s, r := start(t), run(0)
+		r.Artifacts = map[string][]byte{name: []byte(document)}
+		r.Reports = []string{name}
+		s.Put(r)
+		if err := client(t, s).Report(t.Context(), "shop", r.ID, time.Time{}, &bytes.Buffer{}); !errors.Is(err, testkube.ErrNoReport) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestAReportThatCannotBeReadIsNotTakenForNone(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
