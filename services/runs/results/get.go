@@ -28,7 +28,7 @@ func (c *Client) PipelineRun(ctx context.Context, namespace, uid string) (Record
 	if err != nil {
 		return Record{}, ErrNotFound
 	}
-	for r, err := range c.list(ctx, query{namespace: namespace, result: anyNamespace, kind: PipelineRun, filter: all(of(PipelineRun), byUID), believed: true}) {
+	for r, err := range c.list(ctx, query{namespace: namespace, result: anyNamespace, kind: PipelineRun, filter: all(of(PipelineRun), byUID)}) {
 		if err != nil {
 			return Record{}, err
 		}

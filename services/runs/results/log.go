@@ -143,6 +143,10 @@ func (l *logText) fill() error {
 	return nil
 }
 
+// lastCode is the last of gRPC's codes, which servers give. Many APIs that steps
+// call print errors of the same shape, with a status of HTTP.
+const lastCode = 16
+
 // isFailure reports whether a last line is a server's word about a failure. Steps
 // may write JSON, but not of this shape.
 func isFailure(line []byte) bool {
@@ -150,7 +154,7 @@ func isFailure(line []byte) bool {
 		return false
 	}
 	s := refusal(bytes.NewReader(line))
-	return s != nil && s.Code > 0 && s.Message != ""
+	return s != nil && s.Code > 0 && s.Code <= lastCode && s.Message != ""
 }
 
 // Close ends the reading.

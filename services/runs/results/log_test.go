@@ -126,6 +126,7 @@ func TestLogsThatLookLikeSomethingElse(t *testing.T) {
 		"an error of a step in the middle":   `{"error":{"code":13,"message":"x"}}` + "\nmore",
 		"JSON of a step at the end":          "one\n" + `{"error":"disk full"}`,
 		"an error behind the start of line":  `[build] {"error":{"code":13,"message":"x"}}`,
+		"an error of an API that it calls":   `{"error":{"code":403,"message":"x"}}`,
 		"an error without code":              `{"error":{"message":"x"}}`,
 		"bytes of all kinds":                 "\x00\xff\x1b[31mred\r\n\r\r",
 		"a line that is longer than is held": strings.Repeat("x", 30_000) + "\nend",
