@@ -1,6 +1,7 @@
 package results
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -15,7 +16,8 @@ type Fault struct {
 
 	Before func()        // is called before the answer is made: to change what is stored
 	Delay  time.Duration // before the answer begins; ends early when the client gives up
-	Status int           // answers with this status and Body
+	Status int           // answers with this status, Header and Body
+	Header http.Header
 	Body   string
 	Empty  bool // a list is answered with 200 and nothing, as when its SQL failed
 	// Unfiltered has a list hold what its filter does not select.
@@ -75,6 +77,7 @@ func (f Fault) before(w http.ResponseWriter, r *http.Request) (http.ResponseWrit
 	}
 	if f.Status != 0 {
 		w.Header().Set("Content-Type", "text/html")
+		maps.Copy(w.Header(), f.Header)
 		w.WriteHeader(f.Status)
 		_, _ = w.Write([]byte(f.Body)) // a client that left reads nothing
 		return w, true

@@ -177,6 +177,11 @@ func (l listQuery) behind(rows []*row) []*row {
 }
 
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request, t target, f Fault) error {
+	if f.Loop != "" { // whatever page is asked for, it is the first
+		q := r.URL.Query()
+		q.Del("page_token")
+		r.URL.RawQuery = q.Encode()
+	}
 	l, err := readQuery(r, t)
 	if err != nil {
 		return err

@@ -63,8 +63,8 @@ func TestWhatFailsWhileAListIsRead(t *testing.T) {
 		"the second page fails":               {faults: []standin.Fault{{Skip: 1, Status: 500}}, fails: true, status: 500, asked: 4},
 		"the second page comes empty, once":   {faults: []standin.Fault{{Skip: 1, Empty: true, Times: 1}}, asked: 4},
 		"the second page comes empty":         {faults: []standin.Fault{{Skip: 1, Empty: true}}, fails: true, status: 200, asked: 4},
-		"pages that go in a circle":           {faults: []standin.Fault{{Path: "page_token", Loop: "CgEtGiYKJDA"}}, fails: true},
-		"a page that names itself":            {faults: []standin.Fault{{Skip: 1, Loop: "CgEtGiYKJDA"}}, fails: true},
+		"pages that go in a circle":           {faults: []standin.Fault{{Path: "page_token", Loop: "CgEtGiYKJDA"}}, fails: true, asked: 3},
+		"a page that names itself":            {faults: []standin.Fault{{Loop: "CgEtGiYKJDA"}}, fails: true, asked: 2},
 		"an answer that stops":                {faults: []standin.Fault{{Hang: 500}}, limits: results.Limits{Stall: 50 * time.Millisecond, Attempts: 2}, fails: true, status: 200, asked: 2},
 		"an answer that never begins":         {faults: []standin.Fault{{Delay: time.Hour}}, limits: results.Limits{Time: 50 * time.Millisecond}, fails: true},
 		"a page that is too large":            {limits: results.Limits{PageBytes: 3000}, fails: true, status: 200, asked: 1},
@@ -298,8 +298,8 @@ func TestARunThatARelayDoesNotFind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := aDayOf(t, 1)
-			a.SetFaults(standin.Fault{Status: http.StatusNotFound, Body: body})
-			_, err := a.client(results.Limits{}).PipelineRun(t.Context(), shop, uid(0))
+			a.SetFaults(standin.Fault{Path: "/records/", Status: http.StatusNotFound, Body: body})
+			_, err := a.client(results.Limits{}).PipelineRun(t.Context(), shop, uid(1))
 			checkFailure(t, err, http.StatusNotFound)
 		})
 	}
@@ -343,6 +343,18 @@ func TestTheTokenOfTheProcessIsSentAndNothingElse(t *testing.T) {
 	}
 	_, err = broken.PipelineRun(t.Context(), shop, uid(1))
 	checkFailure(t, err, 0)
+}
+
+// A redirect would take the token elsewhere.
+func TestARedirectIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	a, other := aDayOf(t, 1), aDayOf(t, 1)
+	a.SetFaults(standin.Fault{Status: http.StatusFound, Header: http.Header{"Location": {other.URL() + "/"}}})
+	_, err := uids(a.client(results.Limits{}).PipelineRuns(t.Context(), shop, now))
+	checkFailure(t, err, http.StatusFound)
+	if n := len(other.Requests()); n != 0 {
+		t.Errorf("%d requests went elsewhere", n)
+	}
 }
 
 func TestAConfigurationThatIsNone(t *testing.T) {
