@@ -37,6 +37,7 @@ func Groups() []Group {
 		{[]string{rowLiveStream, rowLiveStreamEnvoy}, "10,000 streams that nothing happens on", measureLiveIdle},
 		{[]string{rowRunsPlain, rowRunsGzip, rowRunsNotModified, rowRunsHitP50, rowRunsHitP99}, "a cached list of archived runs of 1 MB against the same bytes from a static handler", measureRunsLists},
 		{[]string{rowColdReads}, "50 callers at once of a list of archived runs that nobody has", measureColdReads},
+		{[]string{rowExplain}, "why a run failed whose step has a log of 10 MB", measureExplain},
 		{[]string{rowColdHeap, rowRunsRSS}, "a thousand archived runs with their TaskRuns that nobody has", measureColdHeap},
 		{[]string{rowPolicyInForce}, "from a change of the policy file until calls are treated by it", measurePolicy},
 		{[]string{rowReady}, "from the start of the gateway's own processes until a call is answered", measureReady},
