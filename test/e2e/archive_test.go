@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -76,8 +78,49 @@ func made(t *testing.T, app string) time.Time {
 	return namespace.CreationTimestamp.Time
 }
 
+// archiveTask archives a TaskRun of an archived run, with a log, and forgets it
+// with the test. Its name is unit.
+func archiveTask(t *testing.T, namespace string, run int, at time.Time) {
+	t.Helper()
+	result, task := archivedUID(run), archivedUID(run+500)
+	t.Cleanup(func() { gw.Results.DeleteRecord(namespace, result, task) })
+	object := fmt.Sprintf(`{"kind":"TaskRun","apiVersion":"tekton.dev/v1","metadata":{"name":"unit","namespace":%q,"uid":%q,"creationTimestamp":%q,`+
+		`"labels":{"tekton.dev/pipelineRunUID":%[4]q},"ownerReferences":[{"kind":"PipelineRun","uid":%[4]q}]},"spec":{},"status":{}}`,
+		namespace, task, at.UTC().Format(time.RFC3339), result)
+	if _, err := gw.Results.Archive([]byte(object)); err != nil {
+		t.Fatal(err)
+	}
+	if err := gw.Results.ArchiveLog(namespace, result, task, []byte("[test] ok\n"), at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unreadLimit is the limit of the last list that [unread] gave.
+var unreadLimit = 1001
+
+// unread gives a limit that no list was asked for with, so that none is kept.
+func unread() int {
+	unreadLimit--
+	return unreadLimit
+}
+
+// warmed waits until runs has read what it reads after a start. A test that
+// counts what is asked, or has it fail, is about its own calls.
+func warmed(t *testing.T) {
+	t.Helper()
+	eventually(t, "the cache to be warmed", func() bool {
+		log, err := os.ReadFile(gw.Runs[0].Process.Log())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(log, []byte("the cache was warmed"))
+	})
+}
+
 // asked gives what was asked at the archive by the calls of f.
-func asked(f func()) []results.Request {
+func asked(t *testing.T, f func()) []results.Request {
+	t.Helper()
+	warmed(t)
 	gw.Results.Reset()
 	f()
 	return gw.Results.Requests()
@@ -98,10 +141,12 @@ func TestTwentyThousandArchivedRuns(t *testing.T) {
 	archiveRuns(t, own, 30_000, 1000, floor.Add(-time.Second), every)
 	archiveRuns(t, own, 40_000, 3, floor.Add(2*time.Second), time.Second)
 
+	limit := unread()
+	window := fmt.Sprintf("?sinceHours=720&limit=%d", limit)
 	var page []archivedRow
-	requests := asked(func() { page = archived(t, "/v1/runs?sinceHours=720&limit=1000") })
-	if len(page) != 1000 || !slices.IsSortedFunc(page, func(a, b archivedRow) int { return b.CreatedAt.Compare(a.CreatedAt) }) {
-		t.Errorf("%d runs, newest first: %v", len(page), len(page) == 1000)
+	requests := asked(t, func() { page = archived(t, "/v1/runs"+window) })
+	if len(page) != limit || !slices.IsSortedFunc(page, func(a, b archivedRow) int { return b.CreatedAt.Compare(a.CreatedAt) }) {
+		t.Errorf("%d runs, newest first: %v", len(page), len(page) == limit)
 	}
 	for _, r := range requests {
 		if r.Parent != "-" || r.Kind != "records" {
@@ -109,7 +154,7 @@ func TestTwentyThousandArchivedRuns(t *testing.T) {
 		}
 	}
 	if len(requests) < 5 || len(requests) > 8 {
-		t.Errorf("%d pages were read for the newest thousand", len(requests))
+		t.Errorf("%d pages were read for the newest %d", len(requests), limit)
 	}
 	for _, r := range page {
 		app, past := strings.CutPrefix(strings.TrimSuffix(r.Namespace, "-cicd"), "app-past-")
@@ -117,13 +162,13 @@ func TestTwentyThousandArchivedRuns(t *testing.T) {
 			t.Fatalf("a run of %s is of the app %q", r.Namespace, r.App)
 		}
 	}
-	for _, r := range archived(t, "/v1/runs?sinceHours=720&limit=1000&app="+fleet.AppSkyMarshall) {
+	for _, r := range archived(t, "/v1/runs"+window+"&app="+fleet.AppSkyMarshall) {
 		if r.CreatedAt.Before(floor) || r.Namespace != own {
 			t.Errorf("a run of %s from %s is shown", r.Namespace, r.CreatedAt)
 		}
 	}
 	var ids []string
-	for _, r := range archived(t, "/v1/apps/"+fleet.AppSkyMarshall+"/runs?sinceHours=720&limit=1000") {
+	for _, r := range archived(t, "/v1/apps/"+fleet.AppSkyMarshall+"/runs"+window) {
 		if strings.HasSuffix(r.Result, ownUID) {
 			ids = append(ids, r.Result)
 		}
@@ -133,27 +178,34 @@ func TestTwentyThousandArchivedRuns(t *testing.T) {
 	}
 }
 
+// rule: R034
 func TestARunOfANamesakeOrOfAnotherAppIsNotFound(t *testing.T) {
 	floor := made(t, fleet.AppSkyMarshall)
-	archiveRuns(t, fleet.NamespaceOf(fleet.AppSkyMarshall), 51_000, 1, floor, time.Second)
-	archiveRuns(t, fleet.NamespaceOf(fleet.AppSkyMarshall), 52_000, 1, floor.Add(-time.Second), time.Second)
-	archiveRuns(t, fleet.NamespaceOf(fleet.AppBoardingAPI), 53_000, 1, time.Now(), time.Second)
-	const task = "00000000-0000-4000-8000-000000000000"
-	base := "/v1/apps/" + fleet.AppSkyMarshall + "/runs/"
-	ok(t, get(t, base+archivedUID(51_000), as(fleet.CallerReader)))
-	for _, n := range []int{52_000, 53_000, 54_000} {
-		for _, rest := range []string{"", "/logs/" + task} {
-			refused(t, get(t, base+archivedUID(n)+rest, as(fleet.CallerReader)), http.StatusNotFound, "GP-API-404")
+	const own, before, others, none = 51_000, 52_000, 53_000, 54_000
+	for n, x := range map[int]struct {
+		app string
+		at  time.Time
+	}{own: {fleet.AppSkyMarshall, floor}, before: {fleet.AppSkyMarshall, floor.Add(-time.Second)}, others: {fleet.AppBoardingAPI, time.Now()}} {
+		archiveRuns(t, fleet.NamespaceOf(x.app), n, 1, x.at, time.Second)
+		archiveTask(t, fleet.NamespaceOf(x.app), n, x.at)
+	}
+	for _, rest := range []string{"", "/logs/unit", "/explain"} {
+		path := func(n int) string { return "/v1/apps/" + fleet.AppSkyMarshall + "/runs/" + archivedUID(n) + rest }
+		ok(t, get(t, path(own), as(fleet.CallerReader)))
+		for _, n := range []int{before, others, none} {
+			refused(t, get(t, path(n), as(fleet.CallerReader)), http.StatusNotFound, "GP-API-404")
 		}
 	}
 }
 
 // rule: R039
 func TestTheArchiveIsAskedForAllowedCallsAloneAndWithoutTheirTokens(t *testing.T) {
-	archiveRuns(t, fleet.NamespaceOf(fleet.AppSkyMarshall), 61_000, 1, time.Now(), time.Second)
 	const app = "/v1/apps/" + fleet.AppSkyMarshall + "/runs"
-	paths := []string{app + "?limit=61", app + "/" + archivedUID(61_000), "/v1/runs?limit=61"}
-	denied := asked(func() {
+	limit := unread()
+	run := 61_000 + limit // no test has read it either
+	archiveRuns(t, fleet.NamespaceOf(fleet.AppSkyMarshall), run, 1, time.Now(), time.Second)
+	paths := []string{fmt.Sprintf("%s?limit=%d", app, limit), app + "/" + archivedUID(run), fmt.Sprintf("/v1/runs?limit=%d", limit)}
+	denied := asked(t, func() {
 		for _, path := range paths {
 			refused(t, get(t, path, as(fleet.CallerStranger)), http.StatusForbidden, "GP-AUTHZ-001")
 			refused(t, get(t, path, bearer("none")), http.StatusUnauthorized, "GP-AUTH-002")
@@ -162,7 +214,7 @@ func TestTheArchiveIsAskedForAllowedCallsAloneAndWithoutTheirTokens(t *testing.T
 	if len(denied) != 0 {
 		t.Errorf("refused calls asked the archive for %s", denied[0].URI)
 	}
-	allowed := asked(func() {
+	allowed := asked(t, func() {
 		for _, path := range paths {
 			ok(t, get(t, path, as(fleet.CallerReader), header("X-Glidepath-Anything", "x")))
 		}
@@ -185,8 +237,8 @@ func TestTheArchiveIsAskedForAllowedCallsAloneAndWithoutTheirTokens(t *testing.T
 // rule: R401
 func TestWhatResultsFailsWithIsNeverHalfAnAnswer(t *testing.T) {
 	defer gw.Results.SetFaults()
+	warmed(t)
 	archiveRuns(t, fleet.NamespaceOf(fleet.AppSkyMarshall), 71_000, 450, time.Now().Add(-time.Second), 0)
-	limit := 900
 	for name, fault := range map[string]results.Fault{
 		"a refusal":                     {Status: http.StatusUnauthorized, Body: `{"code":16,"message":"permission denied"}`},
 		"an error":                      {Status: http.StatusInternalServerError, Body: "pq: password authentication failed"},
@@ -198,8 +250,7 @@ func TestWhatResultsFailsWithIsNeverHalfAnAnswer(t *testing.T) {
 		"an error that comes as a list": {Status: http.StatusOK, Body: `{"code":13,"message":"pq: too many connections"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limit++ // no list of another test
-			path := fmt.Sprintf("/v1/apps/%s/runs?limit=%d", fleet.AppSkyMarshall, limit)
+			path := fmt.Sprintf("/v1/apps/%s/runs?limit=%d", fleet.AppSkyMarshall, unread())
 			gw.Results.SetFaults(fault)
 			a := get(t, path, as(fleet.CallerReader))
 			refused(t, a, http.StatusBadGateway, "GP-API-502")

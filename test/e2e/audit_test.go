@@ -244,8 +244,8 @@ func TestNoSecretOfACallIsInTheAuditLog(t *testing.T) {
 func logs(t *testing.T) []string {
 	t.Helper()
 	files := []string{gw.Edges[0].Envoy.AccessLog, gw.Edges[0].Envoy.Process.Log(), gw.Edges[0].Authz.Log(), gw.Edges[0].XDS.Log()}
-	for _, l := range gw.Livehubs {
-		files = append(files, l.Process.Log())
+	for _, b := range slices.Concat(gw.Livehubs, gw.Runs) {
+		files = append(files, b.Process.Log())
 	}
 	return files
 }

@@ -3,11 +3,9 @@ package e2e_test
 import (
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
-	"hangar.io/glidepath/internal/fleet"
 	"hangar.io/glidepath/internal/renewal"
 )
 
@@ -84,33 +82,5 @@ func TestRenewalsAreOnNoWayIn(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestAPersonMayHoldTenStreamsOpenAndNoMore(t *testing.T) {
-	const most = 10
-	x := newTask(t, "shop", "e2e-quota")
-	x.write("one")
-	for name, who := range map[string][]change{
-		"who signed in":            {bearer(idToken(t, fleet.PersonReader, nil))},
-		"whom a delegate names":    {as("delegate"), onBehalfOf("user:default/many-streams")},
-		"another of that delegate": {as("delegate"), onBehalfOf("user:default/many-more")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			leave := func() {}
-			for range most {
-				_, leave = openAt(t, gw, x.path, who...)
-			}
-			a := get(t, x.path+"?follow=true", who...)
-			refused(t, a, http.StatusTooManyRequests, "GP-API-429")
-			if after, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || after < 1 {
-				t.Errorf("Retry-After: %q", a.header.Get("Retry-After"))
-			}
-			expectLine(t, auditOf(t, a), line{"op": "getLiveLogs", "status": 429.0, "rule": "GP-API-429", "decision": "allow"})
-			leave()
-			eventually(t, "there is room for one again", func() bool {
-				return get(t, x.path, who...).status == http.StatusOK
-			})
-		})
 	}
 }
