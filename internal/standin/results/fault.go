@@ -22,7 +22,7 @@ type Fault struct {
 	Empty  bool // a list is answered with 200 and nothing, as when its SQL failed
 	// Unfiltered has a list hold what its filter does not select.
 	Unfiltered bool
-	Loop       string // a list names this token as that of the next page
+	Loop       string // a list names this token as that of the next page, and is its first page whatever page is asked for
 	Cut        int    // cuts the connection after so many bytes of the answer; 0 does not
 	Hang       int    // sends so many bytes of the answer and then nothing, until the client gives up; 0 does not
 	Append     string // comes behind a log

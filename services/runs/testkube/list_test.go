@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -123,15 +124,11 @@ func TestRunsAreReadInFullFourAtATime(t *testing.T) {
 	for n := range 20 {
 		s.Put(run(n))
 	}
-	full := make(chan struct{})
+	full, once := make(chan struct{}), sync.Once{}
 	s.On(standin.Detail, func(w http.ResponseWriter, r *http.Request) bool {
 		// All wait until four are there, and then a while, in which a fifth would come.
-		if s.Running(standin.Detail) == 4 {
-			select {
-			case <-full:
-			default:
-				close(full)
-			}
+		if s.Running(standin.Detail) >= 4 {
+			once.Do(func() { close(full) })
 		}
 		select {
 		case <-full:
