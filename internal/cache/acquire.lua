@@ -7,20 +7,22 @@
 -- larger one than the former is nobody's, counts as absent and is not sent; of
 -- one above the latter the size is said, so that its reader gives it time.
 --
--- A value begins with its stamp: when its reading began, by this server's
--- clock, as 16 digits of µs. So no other clock decides how old it is.
+-- A value begins with its stamp: when its reading began and until when it is
+-- one, by this server's clock, each as 16 digits of µs. So no other clock
+-- decides how old it is. The stamp of a lock is the first half.
 -- pcall, because a key may hold anything; then it counts as absent.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
-local stamp = redis.pcall('GETRANGE', KEYS[1], 0, 15)
+local stamp = redis.pcall('GETRANGE', KEYS[1], 0, 31)
 if type(stamp) == 'string' then
-  local began, size = tonumber(stamp), redis.call('STRLEN', KEYS[1])
-  if #stamp == 16 and stamp ~= ARGV[4] and began and began <= now and now - began <= tonumber(ARGV[1]) and size <= tonumber(ARGV[5]) then
+  local began, last = tonumber(string.sub(stamp, 1, 16)), tonumber(string.sub(stamp, 17))
+  local size = redis.call('STRLEN', KEYS[1])
+  if #stamp == 32 and stamp ~= ARGV[4] and began and began <= now and last and now <= last and now - began <= tonumber(ARGV[1]) and size <= tonumber(ARGV[5]) then
     if size > tonumber(ARGV[6]) then
       return {'large', stamp, now - began, tostring(size)}
     end
-    return {'value', stamp, now - began, redis.call('GETRANGE', KEYS[1], 16, -1)}
+    return {'value', stamp, now - began, redis.call('GETRANGE', KEYS[1], 32, -1)}
   end
 end
 

@@ -47,7 +47,8 @@ type Config[T any] struct {
 	// LocalBytes is how much is kept in this process. A larger value is given
 	// to those who wait for it and not kept.
 	LocalBytes int64
-	// FillTime is how long one read may take, at most MaxFillTime.
+	// FillTime is how long one read may take, at most MaxFillTime. What another
+	// replica was waited for before is not part of it.
 	FillTime time.Duration
 	// ShareTime is how long this process waits for a read that another replica
 	// is said to be at, before it reads for itself. At most FillTime.
@@ -83,6 +84,13 @@ func (cfg Config[T]) validate() error {
 // after Config.FillTime or with the cache, and carries of the caller that began
 // it nothing but the trace.
 type Fill[T any] func(ctx context.Context) (T, error)
+
+// Lasting is a Fill that also says for how long its value is kept, from when it
+// was read: more than 0.
+type Lasting[T any] func(ctx context.Context) (value T, life time.Duration, err error)
+
+// anyAge is how old a value may be that has a time of its own.
+const anyAge = 10 * 365 * 24 * time.Hour
 
 // Cache keeps values of one type. It is safe for concurrent use. A value is
 // shared by all who get it: read it only.
@@ -146,6 +154,19 @@ func (c *Cache[T]) Close() {
 // When ctx ends the call does, with ctx's error; the read goes on for others.
 // A failed read is told to all who wait for it and is not kept.
 func (c *Cache[T]) Get(ctx context.Context, key string, maxAge time.Duration, fill Fill[T]) (T, error) {
+	return c.get(ctx, key, maxAge, func(ctx context.Context) (T, time.Duration, error) {
+		value, err := fill(ctx)
+		return value, 0, err
+	})
+}
+
+// GetLasting is Get of a value that is kept for a time that its own reading
+// decides, however long that took: callers of one key ask for it in no other way.
+func (c *Cache[T]) GetLasting(ctx context.Context, key string, fill Lasting[T]) (T, error) {
+	return c.get(ctx, key, anyAge, fill)
+}
+
+func (c *Cache[T]) get(ctx context.Context, key string, maxAge time.Duration, fill Lasting[T]) (T, error) {
 	oldest := time.Now().Add(-maxAge)
 	for {
 		f, hit, err := c.find(ctx, key, oldest, maxAge, fill)
@@ -178,13 +199,13 @@ func (c *Cache[T]) Get(ctx context.Context, key string, maxAge time.Duration, fi
 
 // find gives the value if it is here, else the read of it that is under way,
 // else a new one.
-func (c *Cache[T]) find(ctx context.Context, key string, oldest time.Time, maxAge time.Duration, fill Fill[T]) (*flight[T], *entry[T], error) {
+func (c *Cache[T]) find(ctx context.Context, key string, oldest time.Time, maxAge time.Duration, fill Lasting[T]) (*flight[T], *entry[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, nil, ErrClosed
 	}
-	if e := c.local.get(key); e != nil && !e.began.Before(oldest) {
+	if e := c.local.get(key); e != nil && !e.began.Before(oldest) && time.Now().Before(e.until) {
 		return nil, e, nil
 	}
 	if f := c.flights[key]; f != nil {
@@ -218,9 +239,9 @@ func (c *Cache[T]) Quiet(ctx context.Context) error {
 }
 
 // keep puts a value whose reading began at some moment into the local layer.
-func (c *Cache[T]) keep(key string, maxAge time.Duration, value T, began time.Time) {
-	e := &entry[T]{value: value, began: began, size: int64(c.cfg.Codec.Size(value))}
-	c.local.put(key, e, maxAge, func() {
+func (c *Cache[T]) keep(key string, value T, began, until time.Time) {
+	e := &entry[T]{value: value, began: began, until: until, size: int64(c.cfg.Codec.Size(value))}
+	c.local.put(key, e, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.local.drop(key, e)

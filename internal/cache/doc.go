@@ -6,6 +6,10 @@
 // Redis is a help and never needed. While it is away each replica reads for
 // itself, without waiting for it, and it is used again once it is back.
 //
+// A value is as old as its reading, from when that began, and each caller says
+// how old it may be. One of which the age does not matter, and whose reading takes
+// long, is kept for a time from when it was read instead.
+//
 // Nothing in Redis is trusted. Values are compressed and then sealed with a key
 // of the service, bound to their key and age; what does not open or decode is
 // as if it were not there. Whoever can write to Redis can take values and locks

@@ -18,25 +18,25 @@ type flight[T any] struct {
 	cache  *Cache[T]
 	key    string
 	maxAge time.Duration
-	fill   Fill[T]
+	fill   Lasting[T]
 	work   trace.SpanContext // the call that began it
 
 	done   chan struct{}
 	value  T
-	began  time.Time // when the reading of value began, on this process's clock
+	began  time.Time     // when the reading of value began, on this process's clock
+	until  time.Time     // when value is none any more
+	life   time.Duration // what fill said
 	result result
 	err    error
 }
 
 // run gets the value, wherever it comes from. It never outlives the cache.
 func (f *flight[T]) run(life context.Context) {
-	ctx, cancel := context.WithTimeout(life, f.cache.cfg.FillTime)
-	defer cancel()
 	if r := f.cache.cfg.Redis; r != nil && r.Up() {
-		f.share(ctx, r)
+		f.share(life, r)
 		return
 	}
-	f.read(ctx)
+	f.read(life, time.Now())
 	f.land()
 }
 
@@ -47,16 +47,22 @@ func (f *flight[T]) link(ctx context.Context) {
 	}
 }
 
-// read reads the source.
-func (f *flight[T]) read(ctx context.Context) {
-	f.began, f.result = time.Now(), resultFill
-	f.value, f.err = f.guarded(ctx)
+// read reads the source, for what counts as read from a moment on.
+func (f *flight[T]) read(ctx context.Context, began time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, f.cache.cfg.FillTime)
+	defer cancel()
+	f.began, f.result = began, resultFill
+	f.value, f.life, f.err = f.guarded(ctx)
+	f.until = began.Add(f.maxAge)
+	if f.life > 0 {
+		f.until = time.Now().Add(f.life)
+	}
 	f.cache.metrics.fills(f.err)
 }
 
 // guarded turns a panic into an error: reads happen in no caller's goroutine,
 // where one odd value would end the process and all that it serves.
-func (f *flight[T]) guarded(ctx context.Context) (value T, err error) {
+func (f *flight[T]) guarded(ctx context.Context) (value T, life time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("reading panicked: %v", p)
@@ -76,7 +82,7 @@ func (f *flight[T]) land() {
 		close(c.quiet)
 	}
 	if f.err == nil && !c.closed {
-		c.keep(f.key, f.maxAge, f.value, f.began)
+		c.keep(f.key, f.value, f.began, f.until)
 	}
 	c.mu.Unlock()
 	close(f.done)

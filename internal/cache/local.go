@@ -20,8 +20,9 @@ type local[T any] struct {
 type entry[T any] struct {
 	value T
 	began time.Time
+	until time.Time // when it is none any more
 	size  int64
-	timer *time.Timer // forgets the value once it is too old for any caller
+	timer *time.Timer // forgets the value then
 }
 
 // maxEntries bounds the number of values: even the smallest costs something.
@@ -49,8 +50,8 @@ func (l *local[T]) get(key string) *entry[T] {
 }
 
 // put keeps a value in place of an older one, and makes room for it. forget is
-// called, with its own goroutine, when the value is older than maxAge.
-func (l *local[T]) put(key string, e *entry[T], maxAge time.Duration, forget func()) {
+// called, with its own goroutine, when its time is over.
+func (l *local[T]) put(key string, e *entry[T], forget func()) {
 	if old, ok := l.lru.Peek(key); ok && old.began.After(e.began) {
 		return
 	}
@@ -63,12 +64,12 @@ func (l *local[T]) put(key string, e *entry[T], maxAge time.Duration, forget fun
 	}
 	l.bytes += e.size
 	l.gauge.Set(float64(l.bytes))
-	e.timer = time.AfterFunc(time.Until(e.began.Add(maxAge)), forget)
+	e.timer = time.AfterFunc(time.Until(e.until), forget)
 	l.count.Inc()
 	l.lru.Add(key, e)
 }
 
-// drop forgets an entry that is too old for any caller, unless another one has
+// drop forgets an entry whose time is over, unless another one has
 // taken its place.
 func (l *local[T]) drop(key string, e *entry[T]) {
 	if now, ok := l.lru.Peek(key); ok && now == e {

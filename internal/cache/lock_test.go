@@ -9,7 +9,8 @@ import (
 )
 
 // Whoever can write to Redis can pretend without end that another replica is
-// reading. That may cost a reader ShareTime and nothing else.
+// reading. That may cost a reader ShareTime and nothing else, not even time to
+// read in.
 func TestALockThatIsForgedAgainAndAgainDoesNotStopReading(t *testing.T) {
 	url := realRedis(t)
 	o, err := redis.ParseURL(url)
@@ -31,7 +32,9 @@ func TestALockThatIsForgedAgainAndAgainDoesNotStopReading(t *testing.T) {
 	}()
 	<-forged
 	s := &source{value: "v"}
-	c := newCache(t, openRedis(t, url), func(cfg *Config[string]) { cfg.ShareTime = 200 * time.Millisecond })
+	c := newCache(t, openRedis(t, url), func(cfg *Config[string]) {
+		cfg.ShareTime, cfg.FillTime = 200*time.Millisecond, 200*time.Millisecond
+	})
 	expect(t, c, "k", time.Hour, s, "v")
 	s.expectReads(t, 1)
 	cancel()

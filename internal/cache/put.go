@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Put keeps a value of key that was come by on the way to another, as if it had
-// been read just now: it must be of the kind that does not change. A value that
+// Put keeps a value of key that was come by on the way to another, as if
+// GetLasting had read it just now: it must be of the kind that does not change. A value that
 // is there already, or being read, stays. It goes where all replicas find it,
 // and not into this process's memory too, which is for what is asked for; that
 // is where it goes while there is no Redis.
-func (c *Cache[T]) Put(ctx context.Context, key string, maxAge time.Duration, value T) {
+func (c *Cache[T]) Put(ctx context.Context, key string, life time.Duration, value T) {
 	if r := c.cfg.Redis; r != nil {
-		found, err := r.acquire(ctx, c.vault.key(key), maxAge, "")
+		found, err := r.look(ctx, c.vault.key(key), anyAge, "", 0)
 		if err == nil {
 			if found.lock != "" {
-				c.publish(ctx, r, key, found, value, maxAge)
+				c.publish(ctx, r, key, found, value, life, true)
 			}
 			return
 		}
@@ -29,5 +29,6 @@ func (c *Cache[T]) Put(ctx context.Context, key string, maxAge time.Duration, va
 	if c.closed || c.flights[key] != nil || c.local.get(key) != nil {
 		return
 	}
-	c.keep(key, maxAge, value, time.Now())
+	now := time.Now()
+	c.keep(key, value, now, now.Add(life))
 }

@@ -25,9 +25,15 @@ const (
 	// minLife is how long a value stays at least, for those who waited for it,
 	// however long its reading took.
 	minLife = time.Second
-	// maxStored bounds what Redis sends for a value: its stamp, which is 16
-	// digits, and what was sealed.
-	maxStored = 16 + maxSealed
+	// stampSize is that of a value's stamp: 16 digits each for when its reading
+	// began and until when it is one.
+	stampSize = 32
+	// noEnd is the second half of the stamp of a value that is as old as whoever
+	// asks for it lets it be.
+	noEnd = "9999999999999999"
+	// maxStored bounds what Redis sends for a value: its stamp and what was
+	// sealed.
+	maxStored = stampSize + maxSealed
 	// maxAtOnce is the largest value that comes with the reply that says that
 	// it is there. A larger one is asked for by itself, with time for its size.
 	maxAtOnce = 1 << 20
@@ -67,7 +73,35 @@ type found struct {
 	age    time.Duration
 	large  int    // bytes of a value that is there and was not sent
 	lock   string // the token that holds the lock
-	stamp  string // when the reading of the value, or by the lock's holder, began
+	stamp  string // of the value, or when the reading by the lock's holder began
+}
+
+// until gives the stamp of a value that was read under the lock and stays so
+// long from when its reading began.
+func (f found) until(stays time.Duration) (string, error) {
+	began, err := strconv.ParseInt(f.stamp, 10, 64)
+	if err != nil {
+		return "", fmt.Errorf("asking redis: when a reading began: %w", err)
+	}
+	return fmt.Sprintf("%s%016d", f.stamp, began+stays.Microseconds()), nil
+}
+
+// left says for how long a value that was found is one; forever, when whoever
+// asks decides.
+func (f found) left() (left time.Duration, forever bool, err error) {
+	if len(f.stamp) != stampSize {
+		return 0, false, errors.New("asking redis: another stamp")
+	}
+	began, last := f.stamp[:stampSize/2], f.stamp[stampSize/2:]
+	if last == noEnd {
+		return 0, true, nil
+	}
+	from, err1 := strconv.ParseInt(began, 10, 64)
+	to, err2 := strconv.ParseInt(last, 10, 64)
+	if err := errors.Join(err1, err2); err != nil {
+		return 0, false, fmt.Errorf("asking redis: another stamp: %w", err)
+	}
+	return time.Duration(to-from)*time.Microsecond - f.age, false, nil
 }
 
 func lockOf(key string) string { return key + ":fill" }
@@ -76,11 +110,21 @@ func lockOf(key string) string { return key + ":fill" }
 // take the lock for reading it. A value with the stamp unreadable counts as
 // absent.
 func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, unreadable string) (found, error) {
+	f, err := r.look(ctx, key, maxAge, unreadable, maxAtOnce)
+	if err == nil && f.large > 0 {
+		f.sealed, err = r.fetch(ctx, key, f)
+	}
+	return f, err
+}
+
+// look is acquire that is sent no value of more than atOnce bytes, and learns its
+// size instead.
+func (r *Redis) look(ctx context.Context, key string, maxAge time.Duration, unreadable string, atOnce int) (found, error) {
 	held := rand.Text()
 	ctx, span := r.begin(ctx)
 	defer span.End()
 	reply, err := r.use(ctx, acquireScript, []string{key, lockOf(key)},
-		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable, maxStored, maxAtOnce)
+		maxAge.Microseconds(), held, lockLife.Milliseconds(), unreadable, maxStored, atOnce)
 	if err != nil {
 		span.SetStatus(codes.Error, err.Error())
 		return found{}, err
@@ -88,9 +132,6 @@ func (r *Redis) acquire(ctx context.Context, key string, maxAge time.Duration, u
 	f, err := parseFound(reply, held)
 	if err == nil && f.age > maxAge {
 		return found{}, fmt.Errorf("asking redis: a value that is %s old", f.age)
-	}
-	if err == nil && f.large > 0 {
-		f.sealed, err = r.fetch(ctx, key, f)
 	}
 	return f, err
 }
@@ -139,7 +180,7 @@ func parseFound(reply any, held string) (found, error) {
 		return found{sealed: []byte(sealed), stamp: stamp, age: time.Duration(age) * time.Microsecond}, nil
 	case "large":
 		size, err := strconv.Atoi(sealed)
-		if err != nil || size <= maxAtOnce || size > maxStored {
+		if err != nil || size <= 0 || size > maxStored {
 			return found{}, errors.New("asking redis: a value of an impossible size")
 		}
 		return found{large: size, stamp: stamp, age: time.Duration(age) * time.Microsecond}, nil
@@ -184,11 +225,11 @@ func (r *Redis) release(ctx context.Context, key, held string) {
 	}
 }
 
-// store puts a value where the other replicas find it and gives the lock up.
-// If it cannot, they read for themselves.
-func (r *Redis) store(ctx context.Context, key, held, stamp string, sealed []byte, maxAge time.Duration) {
+// store puts a value where the other replicas find it, for so long from when its
+// reading began, and gives the lock up. If it cannot, they read for themselves.
+func (r *Redis) store(ctx context.Context, key, held, stamp string, sealed []byte, stays time.Duration) {
 	if _, err := r.useFor(ctx, len(sealed), storeScript, []string{key, lockOf(key)},
-		held, stamp, sealed, maxAge.Microseconds(), minLife.Microseconds()); err != nil {
+		held, stamp, sealed, stays.Microseconds(), minLife.Microseconds()); err != nil {
 		slog.DebugContext(ctx, "a value is not shared", "error", err)
 	}
 }

@@ -20,11 +20,6 @@ const (
 // One is enough, unless somebody keeps putting others there.
 const maxUnreadable = 3
 
-var errUnreadable = errors.New("one value after another does not open")
-
-// errWaitedEnough ends the waiting for a read that other replicas claim to be at.
-var errWaitedEnough = errors.New("no replica's read has come to an end")
-
 // share gets the value with the other replicas: what one of them read, or, if
 // none of them is at it, by reading it for all. That another is at it is only
 // Redis's word, which anyone who can write there can give: after ShareTime this
@@ -35,13 +30,13 @@ func (f *flight[T]) share(ctx context.Context, r *Redis) {
 		// A value is as good as one that was there when this began.
 		before := time.Now()
 		if before.Sub(started) > f.cache.cfg.ShareTime {
-			f.alone(ctx, errWaitedEnough)
+			f.alone(ctx)
 			return
 		}
 		found, err := r.acquire(ctx, f.cache.vault.key(f.key), f.maxAge+before.Sub(started), unreadable)
 		switch {
 		case err != nil:
-			f.alone(ctx, err)
+			f.alone(ctx)
 			return
 		case found.lock != "":
 			f.readForAll(ctx, r, found, before)
@@ -52,7 +47,7 @@ func (f *flight[T]) share(ctx context.Context, r *Redis) {
 				return
 			}
 			if faults++; faults == maxUnreadable {
-				f.alone(ctx, errUnreadable)
+				f.alone(ctx)
 				return
 			}
 			unreadable, look = found.stamp, 0
@@ -66,12 +61,12 @@ func (f *flight[T]) share(ctx context.Context, r *Redis) {
 	}
 }
 
-// alone reads without the other replicas, unless the flight itself is over.
-func (f *flight[T]) alone(ctx context.Context, cause error) {
-	if ctx.Err() != nil {
-		f.err = fmt.Errorf("waiting for another replica's read: %w", cause)
+// alone reads without the other replicas, unless the cache is closed.
+func (f *flight[T]) alone(ctx context.Context) {
+	if err := ctx.Err(); err != nil {
+		f.err = fmt.Errorf("waiting for another replica's read: %w", err)
 	} else {
-		f.read(ctx)
+		f.read(ctx, time.Now())
 	}
 	f.land()
 }
@@ -79,22 +74,27 @@ func (f *flight[T]) alone(ctx context.Context, cause error) {
 // take makes the found value the outcome, if it opens.
 func (f *flight[T]) take(ctx context.Context, found found, before time.Time) bool {
 	value, err := f.cache.vault.open(f.key, found)
-	if err != nil {
+	left, forever, odd := found.left()
+	if err = errors.Join(err, odd); err != nil {
 		f.cache.metrics.unreadable.Inc()
 		slog.WarnContext(ctx, "a cached value counts as absent", "cache", f.cache.cfg.Name, "error", err)
 		return false
 	}
 	f.value, f.began, f.result = value, before.Add(-found.age), resultShared
+	f.until = before.Add(left)
+	if forever {
+		f.until = f.began.Add(f.maxAge)
+	}
 	return true
 }
 
 // readForAll reads while it holds the lock, answers those who wait here, and
 // then puts the value where the other replicas find it.
 func (f *flight[T]) readForAll(ctx context.Context, r *Redis, found found, before time.Time) {
-	key := f.cache.vault.key(f.key)
+	key, locked := f.cache.vault.key(f.key), time.Now()
 	stop := r.keep(ctx, key, found.lock)
-	f.read(ctx)
-	f.began = before
+	f.read(ctx, before)
+	took := time.Since(locked)
 	f.land()
 	stop()
 
@@ -104,20 +104,32 @@ func (f *flight[T]) readForAll(ctx context.Context, r *Redis, found found, befor
 		r.release(ctx, key, found.lock)
 		return
 	}
-	f.cache.publish(ctx, r, f.key, found, f.value, f.maxAge)
+	if f.life > 0 {
+		f.cache.publish(ctx, r, f.key, found, f.value, took+f.life, true)
+		return
+	}
+	f.cache.publish(ctx, r, f.key, found, f.value, f.maxAge, false)
 }
 
 // publish puts a value that was read under a lock where all replicas find it,
-// and gives the lock up.
-func (c *Cache[T]) publish(ctx context.Context, r *Redis, name string, found found, value T, maxAge time.Duration) {
+// for so long from when its reading began, and gives the lock up. Unless it
+// lasts, it may be too old before that for who asks.
+func (c *Cache[T]) publish(ctx context.Context, r *Redis, name string, found found, value T, stays time.Duration, lasts bool) {
 	key := c.vault.key(name)
-	sealed, err := c.vault.seal(name, found.stamp, value)
+	stamp, err := found.stamp+noEnd, error(nil)
+	if lasts {
+		stamp, err = found.until(stays)
+	}
+	var sealed []byte
+	if err == nil {
+		sealed, err = c.vault.seal(name, stamp, value)
+	}
 	if err != nil {
 		slog.WarnContext(ctx, "a value is not shared", "cache", c.cfg.Name, "error", err)
 		r.release(ctx, key, found.lock)
 		return
 	}
-	r.store(ctx, key, found.lock, found.stamp, sealed, maxAge)
+	r.store(ctx, key, found.lock, stamp, sealed, stays)
 }
 
 // wait waits about d, so that replicas do not look all at once.

@@ -169,7 +169,7 @@ func TestWhatDoesNotOpenCountsAsAbsent(t *testing.T) {
 		expect(t, newCache(t, open()), "k", time.Hour, &source{value: "true"}, "true")
 		expect(t, newCache(t, open()), "other", time.Hour, &source{value: "of another key"}, "of another key")
 		genuine, other := stored(t, client, valueKey), stored(t, client, "glidepath:1:test:{other}")
-		stamp := func(d time.Duration) string { return fmt.Sprintf("%016d", time.Now().Add(d).UnixMicro()) }
+		stamp := func(d time.Duration) string { return fmt.Sprintf("%016d%s", time.Now().Add(d).UnixMicro(), noEnd) }
 		changed := bytes.Clone(genuine)
 		changed[len(changed)-1] ^= 1
 		ctx := t.Context()
@@ -179,11 +179,11 @@ func TestWhatDoesNotOpenCountsAsAbsent(t *testing.T) {
 			"an empty string":                      set(""),
 			"garbage behind a stamp":               set(stamp(-time.Second) + "garbage"),
 			"a stamp alone":                        set(stamp(-time.Second)),
-			"a stamp that is no number":            set("nan_____________" + "garbage"),
-			"a stamp of later":                     set(stamp(time.Hour) + string(genuine[16:])),
+			"a stamp that is no number":            set("nan_____________" + noEnd + "garbage"),
+			"a stamp of later":                     set(stamp(time.Hour) + string(genuine[stampSize:])),
 			"a true value with one bit changed":    set(changed),
 			"a true value without its end":         set(genuine[:len(genuine)-1]),
-			"a true value with a younger stamp":    set(stamp(0) + string(genuine[16:])),
+			"a true value with a younger stamp":    set(stamp(0) + string(genuine[stampSize:])),
 			"a true value of another key":          set(other),
 			"a value sealed with another key":      set(forge(t, testKeys(t, 'x'), "cache test", stamp(0), "text:forged")),
 			"a value sealed for another purpose":   set(forge(t, testKeys(t, 'k'), "cache other", stamp(0), "text:forged")),
@@ -278,7 +278,7 @@ func TestAReaderThatWasOvertakenDoesNotReplaceAYoungerValue(t *testing.T) {
 			t.Fatalf("got %+v, %v", second, err)
 		}
 		for what, do := range map[string]func(){
-			"stores":   func() { slow.store(ctx, valueKey, first.lock, first.stamp, sealed, time.Hour) },
+			"stores":   func() { slow.store(ctx, valueKey, first.lock, first.stamp+noEnd, sealed, time.Hour) },
 			"releases": func() { slow.release(ctx, valueKey, first.lock) },
 		} {
 			do()
@@ -289,8 +289,8 @@ func TestAReaderThatWasOvertakenDoesNotReplaceAYoungerValue(t *testing.T) {
 				t.Fatalf("the overtaken reader %s: a value is there, %v", what, err)
 			}
 		}
-		quick.store(ctx, valueKey, second.lock, second.stamp, []byte("younger"), time.Hour)
-		slow.store(ctx, valueKey, first.lock, first.stamp, sealed, time.Hour) // now that no lock is held
+		quick.store(ctx, valueKey, second.lock, second.stamp+noEnd, []byte("younger"), time.Hour)
+		slow.store(ctx, valueKey, first.lock, first.stamp+noEnd, sealed, time.Hour) // now that no lock is held
 		if raw := stored(t, client, valueKey); !bytes.HasSuffix(raw, []byte("younger")) {
 			t.Errorf("Redis holds %q", raw)
 		}
@@ -340,11 +340,11 @@ func TestAValueLargerThanAnyOfOursIsNotFetched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.store(t.Context(), valueKey, began.lock, began.stamp, []byte("sealed"), time.Hour)
+		r.store(t.Context(), valueKey, began.lock, began.stamp+noEnd, []byte("sealed"), time.Hour)
 		if f, err := r.acquire(t.Context(), valueKey, time.Hour, ""); err != nil || string(f.sealed) != "sealed" {
 			t.Fatalf("got %+v, %v", f, err)
 		}
-		if err := client.SetRange(t.Context(), valueKey, int64(len(began.stamp)+maxSealed), "x").Err(); err != nil {
+		if err := client.SetRange(t.Context(), valueKey, int64(stampSize+maxSealed), "x").Err(); err != nil {
 			t.Fatal(err)
 		}
 		f, err := r.acquire(t.Context(), valueKey, time.Hour, "")
@@ -371,8 +371,8 @@ func TestALargeValueIsSharedToo(t *testing.T) {
 
 		// Gone, or another, between the reply that it is there and the next.
 		r := open()
-		found := found{large: len(raw), stamp: string(raw[:16])}
-		if sealed, err := r.fetch(t.Context(), valueKey, found); err != nil || len(sealed) != len(raw)-16 {
+		found := found{large: len(raw), stamp: string(raw[:stampSize])}
+		if sealed, err := r.fetch(t.Context(), valueKey, found); err != nil || len(sealed) != len(raw)-stampSize {
 			t.Errorf("got %d bytes, %v", len(sealed), err)
 		}
 		found.stamp = "0000000000000000"

@@ -2,7 +2,8 @@
 -- been overtaken: another holds the lock, or a younger value is there.
 --
 -- ARGV: the reader's token; its stamp (see acquire.lua); the sealed value; how
--- old a value may be, and how long one stays at least, in µs.
+-- long it stays from when its reading began, and how long from now at least, in
+-- µs.
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
@@ -15,7 +16,7 @@ if type(holder) == 'string' then
 end
 
 local stamp = redis.pcall('GETRANGE', KEYS[1], 0, 15)
-local began = tonumber(ARGV[2])
+local began = tonumber(string.sub(ARGV[2], 1, 16))
 if type(stamp) == 'string' and #stamp == 16 then
   local other = tonumber(stamp)
   if other and other > began and other <= now then

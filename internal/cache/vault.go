@@ -40,8 +40,8 @@ func keyPrefix(service string) string { return "glidepath:" + schema + ":" + ser
 // node of a cluster.
 func (v *vault[T]) key(key string) string { return v.prefix + "{" + key + "}" }
 
-// place binds a sealed value to its key and to the moment when its reading
-// began: moved or with another age it does not open.
+// place binds a sealed value to its key and its stamp: moved or with another age
+// it does not open.
 func (v *vault[T]) place(key, stamp string) string { return v.key(key) + "\x00" + stamp }
 
 func (v *vault[T]) seal(key, stamp string, value T) ([]byte, error) {

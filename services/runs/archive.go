@@ -54,6 +54,40 @@ func noRun() error {
 		WithHint("a run that has not finished is live; ids are those that listRuns gives as result")
 }
 
+// whole reads a finished run with its TaskRuns.
+func (s *server) whole(ctx context.Context, scope calls.Scope, result string) (run, []task, error) {
+	found, err := s.find(ctx, scope, result)
+	if err != nil {
+		return run{}, nil, err
+	}
+	tasks, err := s.tasks(ctx, scope, found)
+	return found, tasks, err
+}
+
+// settling is how long after its end all of a run is in the archive: its TaskRuns
+// are stored one by one, and their logs apart.
+const settling = 10 * time.Minute
+
+// settled says whether what is archived of a finished run stays as it is. ended
+// says whether all of its TaskRuns are archived as finished.
+func (s *server) settled(r row, ended bool) bool {
+	return ended && r.CompletionTime != nil && s.now().Sub(*r.CompletionTime) > settling
+}
+
+// age is for how long something of a finished run is answered: for its time, or
+// for that of a list as long as the archive may have more of the run.
+func (s *server) age(r row, ended bool, most time.Duration) time.Duration {
+	if !s.settled(r, ended) {
+		return listAge
+	}
+	return most
+}
+
+// allEnded says whether all TaskRuns are archived as finished.
+func allEnded(tasks []task) bool {
+	return !slices.ContainsFunc(tasks, func(t task) bool { return t.object.Outcome() == tekton.Unfinished })
+}
+
 // task is an archived TaskRun of a run.
 type task struct {
 	object *tekton.Object

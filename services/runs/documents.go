@@ -14,8 +14,8 @@ import (
 	"hangar.io/glidepath/internal/seal"
 )
 
-// How long what was read of the archive may be answered. A finished run never
-// changes, and a list gets new ones.
+// How long what was read of the archive is answered, from when it was read. A
+// finished run never changes once it is settled, and a list gets new ones.
 const (
 	runAge  = 7 * 24 * time.Hour
 	listAge = time.Minute
@@ -40,33 +40,31 @@ var (
 	logBody  = kind{"text/plain; charset=utf-8", 64 << 20}
 )
 
-// place is where a document is kept, and for how long.
+// place is where a document is kept.
 type place struct {
 	kind
 
 	key string
-	age time.Duration
 }
 
 // runPlace is where a finished run is.
 func runPlace(scope calls.Scope, result string) place {
-	return place{jsonBody, "run:" + scope.Key() + ":" + result, runAge}
+	return place{jsonBody, "run:" + scope.Key() + ":" + result}
 }
 
 // listPlace is where a list of runs is.
 func listPlace(q query) place {
-	return place{jsonBody, fmt.Sprintf("list:%s:%d:%d:%t:%t", q.scope.Key(), q.hours, q.limit, q.full, q.placed), listAge}
+	return place{jsonBody, fmt.Sprintf("list:%s:%d:%d:%t:%t", q.scope.Key(), q.hours, q.limit, q.full, q.placed)}
 }
 
 // logPlace is where the log of a TaskRun is. Names have no colons.
 func logPlace(scope calls.Scope, result, taskRun string) place {
-	return place{logBody, "log:" + scope.Key() + ":" + result + ":" + taskRun, logAge}
+	return place{logBody, "log:" + scope.Key() + ":" + result + ":" + taskRun}
 }
 
-// explainPlace is where the explanation of a run is. A log that is not archived
-// yet may be a moment later, so it is kept no longer than a list.
+// explainPlace is where the explanation of a run is.
 func explainPlace(scope calls.Scope, result string) place {
-	return place{jsonBody, "explain:" + scope.Key() + ":" + result, listAge}
+	return place{jsonBody, "explain:" + scope.Key() + ":" + result}
 }
 
 // documents keeps bodies as they are served, compressed. It is safe for
@@ -83,7 +81,7 @@ func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus
 	}
 	kept, err := cache.New(cache.Config[*document]{
 		Name: backend, Codec: answer.Codec{}, Compressed: true, Seal: keys, LocalBytes: cfg.CacheBytes,
-		FillTime: cfg.FillTime, ShareTime: cfg.FillTime / 2, // the other half is for a read of its own
+		FillTime: cfg.FillTime, ShareTime: cfg.FillTime, // as long as another's may take
 		Flights: maxReads, Metrics: reg, Redis: redis,
 	})
 	if err != nil {
@@ -93,27 +91,35 @@ func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus
 }
 
 // writer writes a document, bit by bit as what it is about is read. Nobody sees
-// any of it before all of it is there: what was cut must not look whole.
-type writer func(ctx context.Context, w io.Writer) error
+// of it before all of it is there: what was cut must not look whole. age is for
+// how long it is answered from then on.
+type writer func(ctx context.Context, w io.Writer) (age time.Duration, err error)
 
 // get gives the document of a place, written now if it is not there. The writing
 // goes on when ctx ends, for those who ask next.
 func (d *documents) get(ctx context.Context, at place, write writer) (*document, error) {
-	return d.cache.Get(ctx, at.key, at.age, func(ctx context.Context) (*document, error) { return at.written(ctx, write) })
+	return d.cache.GetLasting(ctx, at.key, func(ctx context.Context) (doc *document, age time.Duration, err error) {
+		doc, err = at.written(func(w io.Writer) (err error) {
+			age, err = write(ctx, w)
+			return err
+		})
+		return doc, age, err
+	})
 }
 
 // put keeps the document of a place that was come by on the way to others.
-func (d *documents) put(ctx context.Context, at place, write writer) error {
-	doc, err := at.written(ctx, write)
+func (d *documents) put(ctx context.Context, at place, age time.Duration, write func(io.Writer) error) error {
+	doc, err := at.written(write)
 	if err == nil {
-		d.cache.Put(ctx, at.key, at.age, doc)
+		d.cache.Put(ctx, at.key, age, doc)
 	}
 	return err
 }
 
-func (at place) written(ctx context.Context, write writer) (*document, error) {
-	out := answer.NewWriter(at.contentType, at.maxBytes)
-	if err := write(ctx, out); err != nil {
+// written gives the document that is written.
+func (k kind) written(write func(io.Writer) error) (*document, error) {
+	out := answer.NewWriter(k.contentType, k.maxBytes)
+	if err := write(out); err != nil {
 		return nil, err
 	}
 	doc, err := out.Stored()

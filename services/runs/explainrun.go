@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"hangar.io/glidepath/internal/calls"
 	explained "hangar.io/glidepath/services/runs/explain"
@@ -25,8 +26,9 @@ func (s *server) ExplainRun(w http.ResponseWriter, r *http.Request, app, result 
 		if err := checkResult(result); err != nil {
 			return nil, err
 		}
-		return s.documents.get(ctx, explainPlace(scope, result), func(ctx context.Context, w io.Writer) error {
-			return s.writeExplanation(ctx, w, scope, result)
+		return s.documents.get(ctx, explainPlace(scope, result), func(ctx context.Context, w io.Writer) (time.Duration, error) {
+			// A log that is not archived yet may be a moment later.
+			return listAge, s.writeExplanation(ctx, w, scope, result)
 		})
 	})
 }
@@ -38,11 +40,7 @@ type explanation struct {
 }
 
 func (s *server) writeExplanation(ctx context.Context, w io.Writer, scope calls.Scope, result string) error {
-	found, err := s.find(ctx, scope, result)
-	if err != nil {
-		return err
-	}
-	tasks, err := s.tasks(ctx, scope, found)
+	_, tasks, err := s.whole(ctx, scope, result)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"time"
 
 	"hangar.io/glidepath/internal/calls"
 )
@@ -24,15 +25,11 @@ func (s *server) GetRun(w http.ResponseWriter, r *http.Request, app, result stri
 
 // run gives a finished run with its objects.
 func (s *server) run(ctx context.Context, scope calls.Scope, result string) (*document, error) {
-	return s.documents.get(ctx, runPlace(scope, result), func(ctx context.Context, w io.Writer) error {
-		found, err := s.find(ctx, scope, result)
+	return s.documents.get(ctx, runPlace(scope, result), func(ctx context.Context, w io.Writer) (time.Duration, error) {
+		found, tasks, err := s.whole(ctx, scope, result)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		tasks, err := s.tasks(ctx, scope, found)
-		if err != nil {
-			return err
-		}
-		return writeFull(w, found, tasks)
+		return s.age(found.row, allEnded(tasks), runAge), writeFull(w, found, tasks)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/services/runs/results"
+	"hangar.io/glidepath/services/runs/tekton"
 )
 
 // query is a list of runs that a call asks for.
@@ -28,15 +29,23 @@ type query struct {
 
 // list gives the newest finished runs of a query.
 func (s *server) list(ctx context.Context, q query) (*document, error) {
-	return s.documents.get(ctx, listPlace(q), func(ctx context.Context, w io.Writer) error {
-		found, err := s.read(ctx, q)
-		if err != nil {
-			return err
-		}
+	return s.documents.get(ctx, listPlace(q), func(ctx context.Context, w io.Writer) (time.Duration, error) {
 		if q.full {
-			return writeFullRows(w, found)
+			done, err := s.heavy.begin(ctx, s.wait/2)
+			if err != nil {
+				return 0, err
+			}
+			defer done()
 		}
-		return writeRows(w, found)
+		found, err := s.read(ctx, q)
+		switch {
+		case err != nil:
+			return 0, err
+		case q.full:
+			return listAge, writeFullRows(w, found)
+		default:
+			return listAge, writeRows(w, found)
+		}
 	})
 }
 
@@ -86,6 +95,7 @@ type listed struct {
 	name    string
 	run     packed       // of a full list
 	tasks   []listedTask // likewise, in the order of their creation
+	going   bool         // one of the tasks has not finished
 }
 
 type listedTask struct {
@@ -172,6 +182,7 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed) error 
 		}
 		if ok {
 			runs[i].tasks = append(runs[i].tasks, listedTask{rec.Created, object.Metadata.Name, pack(rec.Value)})
+			runs[i].going = runs[i].going || object.Outcome() == tekton.Unfinished
 		}
 	}
 	for i := range runs {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"time"
 
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/problem"
@@ -24,39 +26,34 @@ func (s *server) GetRunLogs(w http.ResponseWriter, r *http.Request, app, result,
 		if err := errors.Join(checkResult(result), checkTaskRun(taskRun)); err != nil {
 			return nil, err
 		}
-		return s.documents.get(ctx, logPlace(scope, result, taskRun), func(ctx context.Context, w io.Writer) error {
+		return s.documents.get(ctx, logPlace(scope, result, taskRun), func(ctx context.Context, w io.Writer) (time.Duration, error) {
 			return s.writeLog(ctx, w, scope, result, taskRun)
 		})
 	})
 }
 
-// writeLog writes the archived log of the run's TaskRun.
-func (s *server) writeLog(ctx context.Context, w io.Writer, scope calls.Scope, result, taskRun string) error {
-	found, err := s.find(ctx, scope, result)
+// writeLog writes the archived log of the run's TaskRun. Logs are archived apart
+// from their runs, and may be so in pieces.
+func (s *server) writeLog(ctx context.Context, w io.Writer, scope calls.Scope, result, taskRun string) (time.Duration, error) {
+	found, tasks, err := s.whole(ctx, scope, result)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	tasks, err := s.tasks(ctx, scope, found)
+	i := slices.IndexFunc(tasks, func(t task) bool { return t.object.Metadata.Name == taskRun })
+	if i < 0 {
+		return 0, problem.New(problem.NotFound, "the run has no TaskRun of this name").
+			WithHint("getRun gives the run's TaskRuns")
+	}
+	log, err := s.archive.Log(ctx, scope.Namespace, tasks[i].record.Result(), tasks[i].record.UID)
+	if errors.Is(err, results.ErrNoLog) {
+		return 0, problem.New(problem.LogNotFound, "").WithCause(err)
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
-	for _, t := range tasks {
-		if t.object.Metadata.Name != taskRun {
-			continue
-		}
-		log, err := s.archive.Log(ctx, scope.Namespace, t.record.Result(), t.record.UID)
-		if errors.Is(err, results.ErrNoLog) {
-			return problem.New(problem.LogNotFound, "").WithCause(err)
-		}
-		if err != nil {
-			return err
-		}
-		defer func() { _ = log.Close() }() // it is read to its end, or not an answer
-		if _, err := io.Copy(w, log); err != nil {
-			return fmt.Errorf("copying a log: %w", err)
-		}
-		return nil
+	defer func() { _ = log.Close() }() // it is read to its end, or not an answer
+	if _, err := io.Copy(w, log); err != nil {
+		return 0, fmt.Errorf("copying a log: %w", err)
 	}
-	return problem.New(problem.NotFound, "the run has no TaskRun of this name").
-		WithHint("getRun gives the run's TaskRuns")
+	return s.age(found.row, allEnded(tasks), logAge), nil
 }

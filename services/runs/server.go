@@ -19,6 +19,7 @@ type server struct {
 	archive    archive
 	namespaces *namespaces
 	documents  *documents
+	heavy      *turns
 	failures   *explained.Catalogue
 	tests      tests
 	wait       time.Duration // how long a call waits for what it asks for

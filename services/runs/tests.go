@@ -48,7 +48,7 @@ func (s *server) ListTests(w http.ResponseWriter, r *http.Request, app string, p
 		if err != nil {
 			return nil, err
 		}
-		return place{kind: jsonBody}.written(ctx, func(_ context.Context, w io.Writer) error { return writeTests(w, found) })
+		return jsonBody.written(func(w io.Writer) error { return writeTests(w, found) })
 	})
 }
 
@@ -79,9 +79,7 @@ func (s *server) GetTestReport(w http.ResponseWriter, r *http.Request, app, id s
 		if err := checkTest(id); err != nil {
 			return nil, err
 		}
-		return place{kind: reportBody}.written(ctx, func(ctx context.Context, w io.Writer) error {
-			return s.tests.Report(ctx, app, id, since, w)
-		})
+		return reportBody.written(func(w io.Writer) error { return s.tests.Report(ctx, app, id, since, w) })
 	})
 }
 

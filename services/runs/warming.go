@@ -22,9 +22,6 @@ const (
 	warmLease = 10 * time.Second
 	// warmPatience is how long warming lets callers go first, at each app.
 	warmPatience = 10 * time.Second
-	// settled is how long after its end all of a run is in the archive: its
-	// TaskRuns are stored one by one.
-	settled = 10 * time.Minute
 )
 
 // newWarmer gives what reads every app's last days after a start, or nil.
@@ -76,14 +73,19 @@ func (s *server) warm(ctx context.Context, app calls.Scope) error {
 	q.full, q.strict, q.limit = true, true, maxLimit
 	ctx, cancel := context.WithTimeout(ctx, cache.MaxFillTime)
 	defer cancel()
+	done, err := s.heavy.begin(ctx, cache.MaxFillTime)
+	if err != nil {
+		return fmt.Errorf("reading runs: %w", err)
+	}
+	defer done()
 	found, err := s.read(ctx, q)
 	if err != nil {
 		return fmt.Errorf("reading runs: %w", err)
 	}
 	for i, r := range found {
-		if r.row.CompletionTime != nil && s.now().Sub(*r.row.CompletionTime) > settled {
-			write := func(_ context.Context, w io.Writer) error { return writeListed(w, r) }
-			if err := s.documents.put(ctx, runPlace(app, r.row.Result), write); err != nil {
+		if s.settled(r.row, !r.going) {
+			write := func(w io.Writer) error { return writeListed(w, r) }
+			if err := s.documents.put(ctx, runPlace(app, r.row.Result), runAge, write); err != nil {
 				return err
 			}
 		}

@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	w.cluster.add(shopNamespace, shopUID, w.now.AddDate(-1, 0, 0))
 	w.server = &server{
 		archive: w.archive, namespaces: &namespaces{client: w.cluster, known: map[string]time.Time{}},
-		documents: keep(t, nil), failures: failures(t), wait: time.Minute, now: func() time.Time { return w.now }, badRecords: newBadRecords(prometheus.NewRegistry()),
+		documents: keep(t, nil), heavy: newTurns(heavyReads, heavyWaits), failures: failures(t), wait: time.Minute, now: func() time.Time { return w.now }, badRecords: newBadRecords(prometheus.NewRegistry()),
 	}
 	return w
 }
@@ -239,6 +239,7 @@ func taskRun(namespace string, n, m int, created time.Time, change ...func(map[s
 			"ownerReferences": []any{map[string]any{"apiVersion": "tekton.dev/v1", "kind": "PipelineRun", "uid": uidOf(n)}},
 			"managedFields":   []any{},
 		},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Succeeded", "status": "False", "reason": "Failed"}}},
 	}
 	return record(namespace, uidOf(n), created, object, change)
 }

@@ -36,18 +36,19 @@ func TestAttackAPoisonedRedisChangesNoAnswer(t *testing.T) {
 		return scrape(t, gw.Livehubs[0].Metrics)["glidepath_cache_unreadable_total"].GetMetric()[0].GetCounter().GetValue()
 	}
 	mine, other := key("sky-marshall"), key("shop")
+	// When its reading began, and until when it is one: as long as it is asked for.
 	stamp := func() string {
 		now, err := db.Time(t.Context()).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("%016d", now.UnixMicro())
+		return fmt.Sprintf("%016d9999999999999999", now.UnixMicro())
 	}
 	for name, value := range map[string]func() string{
 		"another app's list": func() string { read("shop"); return db.Get(t.Context(), other).Val() },
 		"its own list, made younger": func() string {
-			if v := db.Get(t.Context(), mine).Val(); len(v) > 16 {
-				return stamp() + v[16:]
+			if v := db.Get(t.Context(), mine).Val(); len(v) > 32 {
+				return stamp() + v[32:]
 			}
 			return ""
 		},

@@ -1,0 +1,182 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/problem"
+	"hangar.io/glidepath/services/runs/results"
+)
+
+// rule: R044
+func TestAListThatIsReadForLongerThanItIsKeptIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := stocked(t)
+		w.server.documents = keep(t, nil, func(c *Config) { c.FillTime = cache.MaxFillTime })
+		w.server.wait = 10 * time.Second
+		archive := w.slowly()
+		time.AfterFunc(65*time.Second, func() { close(archive.gate) })
+		w.refused(w.get(oneList, about("listRuns")), problem.SourceFailed) // and the reading goes on
+		time.Sleep(55*time.Second + time.Minute - time.Second)
+		if n := w.reads(func() { w.body(oneList, "") }); n != 0 {
+			t.Errorf("a second before its time is over %d requests are made", n)
+		}
+	})
+}
+
+// finishing is a world whose run ended, changed.
+func finishing(t *testing.T, change func(*world)) *world {
+	t.Helper()
+	w := stocked(t)
+	change(w)
+	return w
+}
+
+// rule: R040, R042
+func TestARunThatMayNotBeWholeIsKeptNoLongerThanAList(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*world)
+		short  bool
+	}{
+		"one that is whole": {func(*world) {}, false},
+		"one that has just ended": {func(w *world) {
+			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-settling))}
+		}, true},
+		"one with a TaskRun that has not finished": {func(w *world) {
+			w.archive.tasks = append(w.archive.tasks, taskRun(shopNamespace, 1, 2, w.now.Add(-time.Hour), ended("Unknown", "Running")))
+		}, true},
+		"one that does not say when it ended": {func(w *world) {
+			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), func(o map[string]any) {
+				delete(o["status"].(map[string]any), "completionTime")
+			})}
+		}, true},
+	} {
+		for _, target := range []string{oneRun, oneLog} {
+			t.Run(opOf(target)+" of "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := finishing(t, tc.change)
+					w.body(target, "")
+					time.Sleep(listAge - time.Second)
+					if n := w.reads(func() { w.body(target, "") }); n != 0 {
+						t.Errorf("after less than a minute %d requests are made", n)
+					}
+					time.Sleep(2 * time.Second)
+					if n := w.reads(func() { w.body(target, "") }); (n > 0) != tc.short {
+						t.Errorf("after more than a minute %d requests are made", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestATaskRunThatIsArchivedLaterIsSeen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := finishing(t, func(w *world) {
+			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-2*time.Minute))}
+		})
+		w.body(oneRun, "")
+		w.archive.tasks = append(w.archive.tasks, taskRun(shopNamespace, 1, 2, w.now))
+		time.Sleep(listAge + time.Second)
+		if body, _ := w.body(oneRun, ""); !strings.Contains(body, "run-1-task-2") {
+			t.Error("it is not")
+		}
+	})
+}
+
+// still is an archive whose full lists do not come.
+type still struct {
+	*archived
+
+	reading atomic.Int32
+	gate    chan struct{}
+}
+
+func (s *still) PipelineRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[results.Record, error] {
+	return func(yield func(results.Record, error) bool) {
+		s.reading.Add(1)
+		defer s.reading.Add(-1)
+		select {
+		case <-s.gate:
+			s.archived.PipelineRuns(ctx, namespace, since)(yield)
+		case <-ctx.Done():
+			yield(results.Record{}, ctx.Err())
+		}
+	}
+}
+
+func TestFullListsAreReadFewAtATimeAndKeepNothingElseUp(t *testing.T) {
+	const more = 6
+	synctest.Test(t, func(t *testing.T) {
+		w := stocked(t)
+		archive := &still{archived: w.archive, gate: make(chan struct{})}
+		w.server.archive = archive
+		start := time.Now()
+		var mu sync.Mutex
+		got := map[string]int{}
+		var all sync.WaitGroup
+		for i := range heavyReads + heavyWaits + more {
+			all.Go(func() {
+				rec := w.get(fmt.Sprintf("%s?view=full&sinceHours=%d", oneList, i+1), about("listRuns"))
+				mu.Lock()
+				defer mu.Unlock()
+				got[fmt.Sprintf("%d after %s", rec.Code, time.Since(start))]++
+			})
+		}
+		synctest.Wait()
+		if n := archive.reading.Load(); n != heavyReads {
+			t.Errorf("%d full lists are read", n)
+		}
+		for _, target := range []string{oneList, oneRun, oneLog} {
+			if w.body(target, ""); time.Since(start) != 0 {
+				t.Errorf("%s waited", target)
+			}
+		}
+		all.Wait()
+		// The last ones got a turn, and no answer in time.
+		want := map[string]int{"503 after 0s": more, "503 after 30s": heavyWaits, "502 after 1m0s": heavyReads}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		close(archive.gate)
+		synctest.Wait()
+		if rec := w.get(fullAll, about("listRuns")); rec.Code != http.StatusOK {
+			t.Errorf("afterwards: %d %s", rec.Code, rec.Body)
+		}
+	})
+}
+
+// rule: R046
+func TestAnotherReplicasReadIsWaitedForAsLongAsItMayTake(t *testing.T) {
+	t.Parallel()
+	const fill = 6 * time.Second
+	m := miniredis.RunT(t)
+	w := stocked(t)
+	archive := w.slowly()
+	other := *w
+	server := *w.server
+	other.server = &server
+	for _, s := range []*world{w, &other} {
+		s.server.documents = keep(t, redisOf(t, m), func(c *Config) { c.FillTime = fill })
+	}
+	var all sync.WaitGroup
+	all.Go(func() { w.body(oneList, "") })
+	<-archive.began
+	all.Go(func() { other.body(oneList, "") })
+	time.AfterFunc(fill*6/10, func() { close(archive.gate) })
+	all.Wait()
+	if asked := w.requests(); len(asked) != 1 {
+		t.Errorf("the archive was asked %q", asked)
+	}
+}
