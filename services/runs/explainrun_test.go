@@ -91,7 +91,26 @@ func TestARunThatDidNotFailHasNothingToExplain(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	w.refused(w.explainRun(uidOf(7)), problem.NotFound)
-	w.refused(w.explainRun("run-1"), problem.BadRequest)
+}
+
+// rule: R034
+func TestARunThatIsNotTheAppsIsNotExplained(t *testing.T) {
+	w := newWorld(t)
+	w.failedRun()
+	w.archive.runs = append(w.archive.runs, pipelineRun("app-gate-api-cicd", 3, w.now), pipelineRun(shopNamespace, 4, w.now.AddDate(-2, 0, 0)))
+	w.refused(w.explainRun(uidOf(3)), problem.NotFound) // another app's
+	w.refused(w.explainRun(uidOf(4)), problem.NotFound) // of a namespace that was
+}
+
+// rule: R393
+func TestWhatIsNoIDOfARunIsNotExplained(t *testing.T) {
+	w := newWorld(t)
+	for _, id := range []string{"run-1", strings.ToUpper(uidOf(1)), uidOf(1) + "0", "-", "..a"} {
+		w.refused(w.explainRun(id), problem.BadRequest)
+	}
+	if len(w.archive.asked) > 0 || len(w.cluster.asked) > 0 {
+		t.Errorf("the archive was asked for %q, the cluster for %q", w.archive.asked, w.cluster.asked)
+	}
 }
 
 // rule: R299

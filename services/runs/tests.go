@@ -39,11 +39,8 @@ type testRow struct {
 // ListTests answers the test runs of an app, newest first. Those from before its
 // namespace was made are another app's of the same name.
 func (s *server) ListTests(w http.ResponseWriter, r *http.Request, app string, params runsapi.ListTestsParams) {
-	s.testing(w, r, app, jsonBody, func(ctx context.Context, since time.Time) (*document, error) {
-		limit, err := testsLimit(params.Limit)
-		if err != nil {
-			return nil, err
-		}
+	limit, bad := testsLimit(params.Limit)
+	s.testing(w, r, app, jsonBody, bad, func(ctx context.Context, since time.Time) (*document, error) {
 		found, err := s.tests.List(ctx, app, since, limit)
 		if err != nil {
 			return nil, err
@@ -75,23 +72,24 @@ func (s *server) GetTestReport(w http.ResponseWriter, r *http.Request, app, id s
 	// as a document of nobody's.
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	s.testing(w, r, app, reportBody, func(ctx context.Context, since time.Time) (*document, error) {
-		if err := checkTest(id); err != nil {
-			return nil, err
-		}
+	s.testing(w, r, app, reportBody, checkTest(id), func(ctx context.Context, since time.Time) (*document, error) {
 		return reportBody.written(func(w io.Writer) error { return s.tests.Report(ctx, app, id, since, w) })
 	})
 }
 
-// testing answers a call about the tests of an app. Nothing of it is kept: tests
-// run on. It is whole before any of it is sent.
-func (s *server) testing(w http.ResponseWriter, r *http.Request, app string, k kind, find func(ctx context.Context, since time.Time) (*document, error)) {
+// testing answers a call about the tests of an app; bad is what is wrong with its
+// parameters. Nothing of it is kept: tests run on. It is whole before any of it is
+// sent.
+func (s *server) testing(w http.ResponseWriter, r *http.Request, app string, k kind, bad error, find func(ctx context.Context, since time.Time) (*document, error)) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.wait)
 	defer cancel()
 	d, err := func() (*document, error) {
 		scope, err := calls.AppScope(r, app)
 		if err != nil {
 			return nil, err
+		}
+		if bad != nil {
+			return nil, bad
 		}
 		since, err := s.namespaces.created(ctx, scope)
 		if err != nil {

@@ -121,8 +121,18 @@ func TestAReportOfNobodyOrOfAnotherAppIsNotFound(t *testing.T) {
 	if body := w.ok(w.listTests(""), "TestList"); strings.Contains(string(body), old.ID) {
 		t.Errorf("it is listed: %s", body)
 	}
+}
+
+// rule: R393
+func TestWhatIsNoIDOfATestRunReachesNoSource(t *testing.T) {
+	w := newWorld(t)
+	s := w.withTests(w.tested("shop", 1))
 	for _, id := range []string{"-a", "a-", "a.b", "a%20b", strings.Repeat("a", 129), "a'b"} {
 		w.refused(w.getReport(id), problem.BadRequest)
+	}
+	w.refused(w.listTests("?limit=201"), problem.BadRequest)
+	if len(s.Requests()) > 0 || len(w.cluster.asked) > 0 {
+		t.Errorf("Testkube was asked for %q, the cluster for %q", s.Requests(), w.cluster.asked)
 	}
 }
 

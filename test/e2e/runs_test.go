@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -145,17 +146,18 @@ func TestTheArchivedRunsOfTheFleet(t *testing.T) {
 	refused(t, get(t, "/v1/runs", as("app-reader")), 403, "GP-AUTHZ-001")
 }
 
-// rule: R007, R010, R011
+// rule: R007, R010, R011, R012, R023, R024
 func TestEachArchivedReadNeedsItsOwnRight(t *testing.T) {
 	run := sampleRun(t, "shop", "build-f7c5q").Result
-	paths := map[string]string{
-		"list runs": "/v1/apps/shop/runs", "get runs": "/v1/apps/shop/runs/" + run, "get runs/logs": "/v1/apps/shop/runs/" + run + "/logs/no-such-taskrun",
+	needs := map[string]string{
+		"/runs": "list runs", "/runs/" + run: "get runs", "/runs/" + run + "/logs/no-such-taskrun": "get runs/logs", "/runs/" + run + "/explain": "get runs/logs",
+		"/tests": "list tests", "/tests/669fd9a8c5d2f0a1b2c3d4e5/report": "get tests",
 	}
-	for right := range paths {
+	for _, right := range slices.Compact(slices.Sorted(maps.Values(needs))) {
 		who := bearer(withRight(t, "app-shop-cicd", right))
-		for other, path := range paths {
-			a := get(t, path, who)
-			if right != other {
+		for path, needed := range needs {
+			a := get(t, "/v1/apps/shop"+path, who)
+			if right != needed {
 				refused(t, a, 403, "GP-AUTHZ-001")
 			} else if a.status == http.StatusForbidden {
 				t.Errorf("with %s alone %s is %d %s", right, path, a.status, a.body)
