@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 // Fault is what happens to requests that fit it. The zero Fault fits every request and passes it on.
@@ -50,14 +52,8 @@ func (f *Fault) fits(r *http.Request) bool {
 
 // serve returns false when the request is still to be passed on.
 func (f *Fault) serve(w http.ResponseWriter, r *http.Request) bool {
-	if f.Delay > 0 {
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			abort()
-		}
+	if f.Delay > 0 && !loopback.Pause(r.Context(), f.Delay) {
+		loopback.Abort()
 	}
 	if f.Status != 0 {
 		maps.Copy(w.Header(), f.Header)
@@ -68,7 +64,7 @@ func (f *Fault) serve(w http.ResponseWriter, r *http.Request) bool {
 		}
 	}
 	if f.Abort {
-		abort()
+		loopback.Abort()
 	}
 	return f.Status != 0
 }

@@ -152,8 +152,3 @@ func (p *Proxy) meet(r *http.Request) (Fault, bool) {
 	}
 	return Fault{}, false
 }
-
-// abort cuts the connection, or the HTTP/2 stream, without ending the answer.
-func abort() {
-	panic(http.ErrAbortHandler) //nolint:forbidigo // the one way net/http has to do that
-}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 // Fault is what happens to requests for logs that fit it. The zero Fault fits every request and does nothing to it.
@@ -56,17 +58,12 @@ func (k *Kubelet) meet(namespace, pod, container string) Fault {
 
 // before reports whether the fault answered.
 func (f Fault) before(w http.ResponseWriter, r *http.Request) bool {
-	if !pause(r.Context(), f.Delay) {
-		abort()
+	if !loopback.Pause(r.Context(), f.Delay) {
+		loopback.Abort()
 	}
 	if f.Status == 0 {
 		return false
 	}
 	fail(w, f.Status, errors.New(f.Body))
 	return true
-}
-
-// abort cuts the connection, or the HTTP/2 stream, without ending the answer.
-func abort() {
-	panic(http.ErrAbortHandler) //nolint:forbidigo // the one way net/http has to do that
 }

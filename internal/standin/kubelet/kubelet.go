@@ -7,7 +7,6 @@
 package kubelet
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -203,19 +202,4 @@ func (k *Kubelet) log(id string) *Log {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.logs[id]
-}
-
-// pause waits, and reports false when ctx ended before.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 // timestamp is how container runtimes write it: nine digits always.
@@ -113,7 +115,7 @@ type writer struct {
 
 // line reports whether there may be another one.
 func (w *writer) line(l line, stamped bool) bool {
-	if !pause(w.ctx, w.fault.Slow) {
+	if !loopback.Pause(w.ctx, w.fault.Slow) {
 		return false
 	}
 	text := make([]byte, 0, len(timestamp)+len(l.text)+1)
@@ -133,7 +135,7 @@ func (w *writer) line(l line, stamped bool) bool {
 		return false
 	}
 	if w.sent += len(text); cut {
-		abort()
+		loopback.Abort()
 	}
 	return w.left != 0
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 // Fault is what happens to requests that fit it. The zero Fault fits every request
@@ -66,14 +68,8 @@ func (f Fault) before(w http.ResponseWriter, r *http.Request) (http.ResponseWrit
 	if f.Before != nil {
 		f.Before()
 	}
-	if f.Delay > 0 {
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-r.Context().Done():
-			abort()
-		}
+	if f.Delay > 0 && !loopback.Pause(r.Context(), f.Delay) {
+		loopback.Abort()
 	}
 	if f.Status != 0 {
 		w.Header().Set("Content-Type", "text/html")
@@ -110,11 +106,6 @@ func (b *broken) Write(p []byte) (int, error) {
 	if b.hang {
 		<-b.gone
 	}
-	abort()
+	loopback.Abort()
 	return n, nil
-}
-
-// abort cuts the connection, or the HTTP/2 stream, without ending the answer.
-func abort() {
-	panic(http.ErrAbortHandler) //nolint:forbidigo // the one way net/http has to do that
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"hangar.io/glidepath/internal/standin/loopback"
 )
 
 const defaultPageSize = 100
@@ -187,18 +189,14 @@ func Cut(start string) Fault {
 		w.Header().Set("Content-Length", strconv.Itoa(len(start)+100))
 		_, _ = w.Write([]byte(start))
 		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way of breaking off
+		loopback.Abort()
+		return true
 	}
 }
 
 // Slow has a part answer after a time, or not when the caller has left.
 func Slow(by time.Duration) Fault {
 	return func(_ http.ResponseWriter, r *http.Request) bool {
-		select {
-		case <-time.After(by):
-			return false
-		case <-r.Context().Done():
-			return true
-		}
+		return !loopback.Pause(r.Context(), by)
 	}
 }
