@@ -105,8 +105,10 @@ func (s *server) tasks(ctx context.Context, scope calls.Scope, of run) ([]task, 
 		if err != nil {
 			return nil, err
 		}
-		// Runs that one event started are archived together.
-		if object.BelongsTo(of.object.Metadata) {
+		// Runs that one event started are archived together. A run without a
+		// uid in its TaskRuns is told by its name, which an older one may have had.
+		uid, _ := object.Run()
+		if object.BelongsTo(of.object.Metadata) && (uid != "" || !rec.Created.Before(of.record.Created)) {
 			all = append(all, task{object, rec})
 		}
 	}

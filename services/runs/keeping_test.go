@@ -180,3 +180,35 @@ func TestAnotherReplicasReadIsWaitedForAsLongAsItMayTake(t *testing.T) {
 		t.Errorf("the archive was asked %q", asked)
 	}
 }
+
+// Whoever asks for a run gets the same TaskRuns from a list and by itself.
+func TestATaskRunThatOnlyNamesItsRunIsOfOneThatMayHaveMadeIt(t *testing.T) {
+	w := newWorld(t)
+	nameless := func(n int) func(map[string]any) {
+		return func(o map[string]any) {
+			meta := o["metadata"].(map[string]any)
+			delete(meta, "ownerReferences")
+			meta["labels"] = map[string]any{"tekton.dev/pipelineRun": "again"}
+			meta["name"] = fmt.Sprintf("task-of-%d", n)
+		}
+	}
+	named := func(o map[string]any) { o["metadata"].(map[string]any)["name"] = "again" }
+	young, old := w.now.Add(-time.Hour), w.now.Add(-2*time.Hour)
+	w.archive.runs = []results.Record{pipelineRun(shopNamespace, 2, young, named), pipelineRun(shopNamespace, 1, old, named)}
+	early := taskRun(shopNamespace, 2, 2, old, nameless(1)) // in the Result of the run that is younger than it
+	w.archive.tasks = []results.Record{
+		taskRun(shopNamespace, 2, 1, young.Add(time.Second), nameless(2)), taskRun(shopNamespace, 1, 1, old.Add(time.Second), nameless(1)), early,
+	}
+	list := string(w.ok(w.get(fullAll, about("listRuns")), "RunList"))
+	var parts []string
+	for _, n := range []int{2, 1} {
+		run, _ := w.body("/v1/apps/shop/runs/"+uidOf(n), "")
+		if strings.Count(run, `"name":"task-of-`) != 1 || !strings.Contains(run, fmt.Sprintf("task-of-%d", n)) {
+			t.Errorf("run %d is %s", n, run)
+		}
+		parts = append(parts, run)
+	}
+	if want := `{"runs":[` + strings.Join(parts, ",") + "]}"; list != want {
+		t.Errorf("the list is\n%s\nwant\n%s", list, want)
+	}
+}

@@ -92,7 +92,7 @@ func (s *server) window(ctx context.Context, q query) (window, error) {
 type listed struct {
 	row     row
 	created time.Time
-	name    string
+	name    string       // of the PipelineRun, in its Result
 	run     packed       // of a full list
 	tasks   []listedTask // likewise, in the order of their creation
 	going   bool         // one of the tasks has not finished
@@ -134,7 +134,7 @@ func (s *server) newest(ctx context.Context, q query, in window) ([]listed, erro
 		if !finished {
 			continue
 		}
-		one := listed{row: r.row, created: rec.Created, name: r.object.Metadata.Name}
+		one := listed{row: r.row, created: rec.Created, name: rec.Result() + "/" + r.object.Metadata.Name}
 		if q.placed {
 			one.row.Namespace, one.row.App = rec.Namespace(), appOf(rec.Namespace())
 		}
@@ -157,9 +157,10 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed) error 
 	if len(runs) == 0 {
 		return nil
 	}
-	byUID, byName := make(map[string]int, len(runs)), make(map[string]int, len(runs))
+	byUID, byName := make(map[string]int, len(runs)), make(map[string][]int, len(runs))
 	for i, r := range runs {
-		byUID[r.row.Result], byName[r.name] = i, i
+		byUID[r.row.Result] = i
+		byName[r.name] = append(byName[r.name], i)
 	}
 	for rec, err := range s.archive.TaskRuns(ctx, q.scope.Namespace, runs[len(runs)-1].created) {
 		if err != nil {
@@ -176,11 +177,16 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed) error 
 			return err
 		}
 		uid, name := object.Run()
-		i, ok := byUID[uid]
-		if uid == "" {
-			i, ok = byName[name]
+		var of []int
+		if i, ok := byUID[uid]; ok {
+			of = []int{i}
+		} else if uid == "" && name != "" {
+			of = byName[rec.Result()+"/"+name]
 		}
-		if ok {
+		for _, i := range of {
+			if uid == "" && rec.Created.Before(runs[i].created) {
+				continue // of an older run of the name, as in getRun
+			}
 			runs[i].tasks = append(runs[i].tasks, listedTask{rec.Created, object.Metadata.Name, pack(rec.Value)})
 			runs[i].going = runs[i].going || object.Outcome() == tekton.Unfinished
 		}
