@@ -166,7 +166,9 @@ func (v *Viewer) ID() string { return v.at.id(v.feed.tag) }
 // frame gives the bytes of a change, or nil when the viewer has seen it.
 func (v *Viewer) frame(c *change) []byte {
 	v.cursor++
-	if c.blinds(v.at) {
+	// Whoever comes back may have seen what came after a repair: on top of that it
+	// would put an older object.
+	if c.blinds(v.at) || c.repair && c.version < v.at[c.kind] {
 		return v.anew()
 	}
 	if c.mark() {

@@ -44,6 +44,43 @@ func TestWhatAWatchCacheLostIsFound(t *testing.T) {
 	}
 }
 
+// What came after a repair is not sent again to those who have seen it, so the
+// repair must not be either.
+func TestWhoComesBackIsNotTakenBackToARepair(t *testing.T) {
+	for name, lost := range map[string]func(w *world){
+		"of an object that went": func(w *world) { w.remove(PipelineRuns, "a") },
+		"of a change":            func(w *world) { w.put(PipelineRuns, "a", "2") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.put(PipelineRuns, "a", "1")
+				w.put(PipelineRuns, "b", "1")
+				f := start(t, w, "uid")
+				s := open(t, f, "", nil)
+				synctest.Wait()
+				w.set(func() { w.deaf = true })
+				lost(w)
+				w.set(func() { w.deaf = false })
+				w.put(PipelineRuns, "b", "2") // so that the watch is beyond what it did not tell
+				time.Sleep(watchTime + watchSpread + time.Minute)
+				s.sees(w) // it is repaired
+				w.put(PipelineRuns, "a", "3")
+				synctest.Wait()
+				s.sees(w)
+				id, state := s.close()
+				again := open(t, f, id, state)
+				synctest.Wait()
+				again.sees(w)
+				w.put(PipelineRuns, "b", "3")
+				synctest.Wait()
+				again.sees(w)
+				again.close()
+			})
+		})
+	}
+}
+
 func TestWhatIsKnownIsComparedByNamesAloneAndSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
