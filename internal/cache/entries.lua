@@ -2,10 +2,10 @@
 -- what was sealed.
 --
 -- ARGV: where to begin, as XRANGE takes it; how many bytes are enough, and how
--- many entries. There is always one, if there is any: a larger one is for its
--- reader to judge.
+-- many entries; and how large one may be. It ends before one that is larger,
+-- which is nobody's.
 local out, size, from = {}, 0, ARGV[1]
-local most, count = tonumber(ARGV[2]), tonumber(ARGV[3])
+local most, count, largest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 repeat
   -- pcall, because a key may hold anything.
   local got = redis.pcall('XRANGE', KEYS[1], from, '+', 'COUNT', 32)
@@ -19,7 +19,7 @@ repeat
       if entry[2][i] == 'v' then sealed = entry[2][i + 1] end
     end
     size = size + #sealed
-    if #out > 0 and (size > most or #out >= 2 * count) then return out end
+    if #sealed > largest or size > most or #out >= 2 * count then return out end
     out[#out + 1] = entry[1]
     out[#out + 1] = sealed
     from = '(' .. entry[1]

@@ -23,7 +23,7 @@ const (
 	journalLife  = 10 * time.Minute
 	journalCount = 2048
 	journalBytes = 16 << 20
-	// maxEntry bounds an entry: sealed, and as it was.
+	// maxEntry bounds an entry as sealed, and maxBody as it was.
 	maxEntry, maxBody = 1 << 20, 4 << 20
 	// maxQueued is how many entries wait to be appended, and maxQueuedBytes how
 	// large they are together.
@@ -169,24 +169,26 @@ func (j *Journal) batch(ctx context.Context, first queued) (next *queued) {
 
 func (j *Journal) append(ctx context.Context, stream string, all []Entry) error {
 	key := j.key(stream)
-	args := []any{journalLife.Milliseconds(), journalCount, journalBytes}
+	args, size := []any{journalLife.Milliseconds(), journalCount, journalBytes}, 0
 	for _, e := range all {
 		id := idOf(e.At)
 		if sealed := j.seal(key, id, e); len(sealed) <= maxEntry {
-			args = append(args, id, sealed)
+			args, size = append(args, id, sealed), size+len(sealed)
 		}
 	}
-	_, err := j.redis.ask(ctx, appendScript, []string{key}, args...)
+	_, err := j.redis.ask(ctx, size, appendScript, []string{key}, args...)
 	return err
 }
 
 // Read gives what was appended to a stream after a version, in order and without
-// a gap: where something is missing, or does not open, it ends.
+// a gap: where something is missing, or does not open, it ends. It also ends with
+// the entry that makes it more than journalBytes: entries are kept by their size
+// as packed, which says little about what they unpack to.
 func (j *Journal) Read(ctx context.Context, stream string, after uint64) ([]Entry, error) {
 	key := j.key(stream)
 	var all []Entry
-	for reached, size := after, 0; len(all) < journalCount && size < journalBytes; {
-		reply, err := j.redis.ask(ctx, entriesScript, []string{key}, "("+idOf(reached), pageBytes, journalCount)
+	for reached, size := after, 0; len(all) < journalCount; {
+		reply, err := j.redis.ask(ctx, pageBytes, entriesScript, []string{key}, "("+idOf(reached), pageBytes, journalCount, maxEntry)
 		if err != nil {
 			return nil, err
 		}
@@ -201,6 +203,9 @@ func (j *Journal) Read(ctx context.Context, stream string, after uint64) ([]Entr
 				return all, nil // what follows has a gap before it
 			}
 			all, reached, size = append(all, e), e.At, size+len(e.Body)
+			if size >= journalBytes {
+				return all, nil
+			}
 		}
 		if len(all) == before {
 			break
@@ -230,7 +235,7 @@ func (j *Journal) entry(key string, id, sealed any) (e Entry, ok bool) {
 	box, ok2 := sealed.(string)
 	version, ok3 := strings.CutSuffix(idText, "-0")
 	at, err := strconv.ParseUint(version, 10, 64)
-	if !ok1 || !ok2 || !ok3 || err != nil || len(box) > maxEntry {
+	if !ok1 || !ok2 || !ok3 || err != nil {
 		return Entry{}, false
 	}
 	plain, err := j.sealer.Open(nil, []byte(box), place(key, idText))

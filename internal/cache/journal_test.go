@@ -221,6 +221,85 @@ func TestAJournalKeepsNoMoreThanItMay(t *testing.T) {
 	})
 }
 
+// What packs well is kept by thousands, and unpacks to more than there is memory.
+func TestNoMoreIsReadOfAJournalThanItMayHave(t *testing.T) {
+	j := newJournal(t, openRedis(t, realRedis(t)), testKeys(t, 1))
+	const n, body = 12, 2 << 20
+	for at := range uint64(n) {
+		e := of(at, at+1)
+		e.Body = append(e.Body, make([]byte, body)...)
+		j.Append("s", e)
+		settled(t, j, float64(at+1))
+	}
+	for after := uint64(0); after < n; {
+		all, err := j.Read(t.Context(), "s", after)
+		if err != nil || len(all) == 0 {
+			t.Fatalf("after %d: %d entries, %v", after, len(all), err)
+		}
+		size := 0
+		for _, e := range all {
+			size += len(e.Body)
+		}
+		if size > journalBytes+maxBody {
+			t.Errorf("after %d: %d bytes are read", after, size)
+		}
+		after = all[len(all)-1].At
+	}
+}
+
+func TestAnEntryLargerThanAnyOfOursIsNotSent(t *testing.T) {
+	url := realRedis(t)
+	r, c := openRedis(t, url), admin(t, url)
+	for at, size := range []int{1, 1, maxEntry + 1, 1} {
+		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: journalKey, ID: idOf(uint64(at + 1)), Values: []any{"v", make([]byte, size)}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for after, want := range []int{2, 1, 0, 1} {
+		reply, err := r.ask(t.Context(), 0, entriesScript, []string{journalKey}, "("+idOf(uint64(after)), pageBytes, journalCount, maxEntry)
+		if page, ok := reply.([]any); err != nil || !ok || len(page) != 2*want {
+			t.Errorf("after %d: a %T of %d, %v", after, reply, len(page), err)
+		}
+	}
+}
+
+// lastDeadline answers every command with nothing, and notes until when the last
+// one might have taken.
+type lastDeadline struct{ at time.Time }
+
+func (*lastDeadline) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*lastDeadline) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (d *lastDeadline) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, _ redis.Cmder) error {
+		d.at, _ = ctx.Deadline()
+		return nil
+	}
+}
+
+// One who comes back must not cost all caches their Redis: much takes longer to
+// send.
+func TestAPageOfAJournalHasTimeForItsSize(t *testing.T) {
+	const timeout = time.Hour
+	r, err := OpenRedis(RedisConfig{URL: "redis://127.0.0.1:1/0", Service: "test", Timeout: timeout, Metrics: prometheus.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Close() }()
+	var noted lastDeadline
+	r.client.AddHook(&noted)
+	r.up.Store(true)
+	j := newJournal(t, r, testKeys(t, 1))
+	began := time.Now()
+	reads(t, j, "s", 0)
+	if want := began.Add(timeout + carryTime(pageBytes)); noted.at.Before(want) {
+		t.Errorf("it has until %s, want %s", noted.at, want)
+	}
+}
+
 func rewriteAge(t *testing.T, c *redis.Client, at int64) {
 	t.Helper()
 	all := c.XRange(t.Context(), journalKey, "-", "+").Val()

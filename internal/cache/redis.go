@@ -167,14 +167,18 @@ func carryTime(size int) time.Duration { return time.Duration(size) * time.Secon
 
 // carry runs a script that moves so many bytes, which it has more time for.
 func (r *Redis) carry(ctx context.Context, size int, s *redis.Script, keys []string, args ...any) (any, error) {
-	limited, cancel := context.WithTimeout(ctx, r.timeout+carryTime(size))
-	defer cancel()
-	reply, err := s.Run(limited, r.client, keys, args...).Result()
-	if err == nil {
-		return reply, nil
+	reply, err := r.eval(ctx, size, s, keys, args...)
+	if err != nil {
+		r.failed(ctx, err)
+		return nil, fmt.Errorf("asking redis: %w", err)
 	}
-	r.failed(ctx, err)
-	return nil, fmt.Errorf("asking redis: %w", err)
+	return reply, nil
+}
+
+func (r *Redis) eval(ctx context.Context, size int, s *redis.Script, keys []string, args ...any) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout+carryTime(size))
+	defer cancel()
+	return s.Run(ctx, r.client, keys, args...).Result()
 }
 
 // failed takes Redis out of use.
@@ -186,15 +190,13 @@ func (r *Redis) failed(ctx context.Context, err error) {
 	}
 }
 
-// ask is use for what caches can do without: that Redis refuses it, for want of
-// room or of a right, does not take Redis out of use for them.
-func (r *Redis) ask(ctx context.Context, s *redis.Script, keys []string, args ...any) (any, error) {
+// ask is useFor for what caches can do without: that Redis refuses it, for want
+// of room or of a right, does not take Redis out of use for them.
+func (r *Redis) ask(ctx context.Context, size int, s *redis.Script, keys []string, args ...any) (any, error) {
 	if !r.up.Load() {
 		return nil, errAway
 	}
-	limited, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	reply, err := s.Run(limited, r.client, keys, args...).Result()
+	reply, err := r.eval(ctx, size, s, keys, args...)
 	if err == nil {
 		return reply, nil
 	}

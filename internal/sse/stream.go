@@ -54,7 +54,7 @@ func setHeaders(h http.Header) {
 func (s *Stream) Taken() bool { return s.taken }
 
 // Close ends the answer. Nothing may use the stream any more.
-func (s *Stream) Close() { s.wire.close() }
+func (s *Stream) Close() { s.wire.close(s.err == nil) }
 
 // EndWith ends the stream with ctx: from then on its reader has last for all
 // that it is still sent, and a Send that is busy with much stops. Otherwise a

@@ -17,8 +17,8 @@ type wire interface {
 	write(frames [][]byte) error
 	// deadline is when a write fails that has not ended.
 	deadline(at time.Time) error
-	// close ends the answer, as one that is whole if nothing failed.
-	close()
+	// close ends the answer, as one that is whole or not.
+	close(whole bool)
 }
 
 // answer writes to whatever there is.
@@ -38,7 +38,8 @@ func (a answer) write(frames [][]byte) error {
 
 func (a answer) deadline(at time.Time) error { return a.SetWriteDeadline(at) }
 
-func (a answer) close() {}
+// close leaves the end to the server.
+func (a answer) close(bool) {}
 
 // connection writes to a connection that was taken from the server: each write
 // is one chunk and one call of the kernel, where the server needs two for four
@@ -50,7 +51,6 @@ type connection struct {
 	// parts are those of a write; they are here so that they need not be made.
 	parts   net.Buffers
 	length  [20]byte
-	broken  bool // a chunk may be cut
 	reading sync.WaitGroup
 }
 
@@ -108,15 +108,14 @@ func (c *connection) send() error {
 	all := c.parts // which is moved on as it is written
 	_, err := all.WriteTo(c.conn)
 	clear(c.parts)
-	c.broken = c.broken || err != nil
 	return err
 }
 
 func (c *connection) deadline(at time.Time) error { return c.conn.SetWriteDeadline(at) }
 
 // close waits for no longer than the last deadline allows.
-func (c *connection) close() {
-	if !c.broken {
+func (c *connection) close(whole bool) {
+	if whole {
 		_, _ = c.conn.Write(append(c.head, lastChunk...)) // the caller may have left
 	}
 	_ = c.conn.Close()

@@ -104,18 +104,25 @@ func TestAStreamThatTookItsConnectionHearsThatItsReaderLeft(t *testing.T) {
 
 // Nobody must take the beginning of an event for the whole of an answer.
 func TestAnAnswerThatBrokeOffDoesNotLookWhole(t *testing.T) {
-	resp := get(t, takenServer(t, func(s *sse.Stream, _ <-chan struct{}) {
-		if err := s.Send([]byte("a\n")); err != nil { // with the headers, which the time may be too short for
-			t.Error(err)
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(errOver)
-		defer s.EndWith(ctx, time.Nanosecond)()
-		for s.Send(make([]byte, 1<<20)) == nil { // until its time is over
-		}
-	}))
-	if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("it ended with %v", err)
+	for name, last := range map[string]time.Duration{
+		"because its time is over":         time.Nanosecond,
+		"within a large event, at its end": time.Hour,
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp := get(t, takenServer(t, func(s *sse.Stream, _ <-chan struct{}) {
+				if err := s.Send([]byte("a\n")); err != nil { // with the headers, which the time may be too short for
+					t.Error(err)
+				}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				cancel(errOver)
+				defer s.EndWith(ctx, last)()
+				for s.Send(make([]byte, 1<<20)) == nil { // until it has ended
+				}
+			}))
+			if _, err := io.Copy(io.Discard, resp.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("it ended with %v", err)
+			}
+		})
 	}
 }
 

@@ -201,10 +201,17 @@ func (f *Feed) lookFor(ctx context.Context, p *past, kind Index) error {
 			entries = nil // Redis may be away; there is the watch
 		}
 		for _, e := range entries {
+			if e.At > p.until[kind] {
+				// The rest is for the feed to tell: that is of its own cluster, whatever
+				// happened to what the log is of.
+				e = cache.Entry{At: p.until[kind]}
+			}
 			if err := p.add(kind, e.At, e.Body); err != nil {
 				return err
 			}
-			at = e.At
+			if at = e.At; at == p.until[kind] {
+				break
+			}
 		}
 	}
 	for at < p.until[kind] {
