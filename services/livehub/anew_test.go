@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/sse"
@@ -30,7 +31,7 @@ func TestANamespaceMadeAnewInheritsNoViewers(t *testing.T) {
 			r := p.request("/v1/apps/shop/live/stream", c).WithContext(ctx)
 			r.SetPathValue("app", shop)
 			go identity.Require(verifier, op, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				s, err := appScope(r, shop)
+				s, err := calls.AppScope(r, shop)
 				if err == nil {
 					err = h.serve(w, r, s, lastID, time.Minute)
 				}

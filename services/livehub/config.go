@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"hangar.io/glidepath/internal/cache"
-	"hangar.io/glidepath/internal/outbound"
 	"hangar.io/glidepath/internal/renewal"
 	"hangar.io/glidepath/internal/streamquota"
 	"hangar.io/glidepath/internal/telemetry"
@@ -18,12 +17,10 @@ type Config struct {
 	Listen        string `env:"LISTEN" default:":8080" placeholder:"ADDRESS" help:"Where the edge reaches this backend, and the probes /healthz and /readyz."`
 	MetricsListen string `env:"METRICS_LISTEN" default:":9090" placeholder:"ADDRESS" help:"Where /metrics is served, and nothing else."`
 
-	Kubeconfig      string           `env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server. Empty: as this pod's ServiceAccount."`
-	IdentityKeysDir string           `env:"IDENTITY_KEYS_DIR" placeholder:"DIR" help:"Public keys (*.pem) of those whose identities are taken."`
-	SealKey         string           `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis and in continue tokens. The first one closes, all open. The same on every replica."`
-	RedisCache      string           `env:"REDIS_CACHE_URL" placeholder:"URL" help:"The Redis that replicas share, redis://user:password@host:port/db. It holds a password: set the variable, not the flag. Empty: each replica is on its own."`
-	Redis           outbound.Options `embed:"" prefix:"redis-cache-" envprefix:"REDIS_CACHE_"`
-	RedisTime       time.Duration    `env:"REDIS_CACHE_TIME" default:"300ms" help:"The most that Redis may add to a call. When it takes longer it counts as away."`
+	Kubeconfig      string        `env:"KUBECONFIG" placeholder:"FILE" help:"How to reach the API server. Empty: as this pod's ServiceAccount."`
+	IdentityKeysDir string        `env:"IDENTITY_KEYS_DIR" placeholder:"DIR" help:"Public keys (*.pem) of those whose identities are taken."`
+	SealKey         string        `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis and in continue tokens. The first one closes, all open. The same on every replica."`
+	Redis           cache.Options `embed:""`
 
 	ListTime   time.Duration `env:"LIVE_LIST_TIME" default:"30s" help:"How long reading one list may take, 90s at most."`
 	ListBytes  int64         `env:"LIVE_LIST_BYTES" default:"268435456" help:"How large one list may be, in bytes, as the API server sends it."`
@@ -55,15 +52,10 @@ func (c Config) Validate() error {
 			faults = append(faults, fmt.Errorf("--%s is missing", f.name))
 		}
 	}
-	if c.RedisCache != "" {
-		if err := cache.CheckURL(c.RedisCache, c.Redis); err != nil {
-			faults = append(faults, fmt.Errorf("--redis-cache: %w", err))
-		}
-	}
 	if err := c.Renewal.Validate(); err != nil {
 		faults = append(faults, fmt.Errorf("--authz-renew-url: %w", err))
 	}
-	faults = append(faults, c.Streams.Validate(), c.checkShares())
+	faults = append(faults, c.Redis.Validate(), c.Streams.Validate(), c.checkShares())
 	if c.ListTime <= 0 || c.ListTime > cache.MaxFillTime {
 		faults = append(faults, fmt.Errorf("--list-time is %s, not more than 0 and at most %s", c.ListTime, cache.MaxFillTime))
 	}
@@ -74,7 +66,6 @@ func (c Config) Validate() error {
 		{"list-bytes", c.ListBytes},
 		{"lists", int64(c.Lists)},
 		{"wait", int64(c.Wait)},
-		{"redis-time", int64(c.RedisTime)},
 		{"cache-bytes", c.CacheBytes},
 		{"max-logs", int64(c.MaxLogs)},
 		{"log-stall", int64(c.LogStall)},

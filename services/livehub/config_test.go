@@ -37,7 +37,7 @@ func TestAConfigurationIsReadFromFlagsAndEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(flags, env) || len(flags.Renewal.URLs) != 2 || flags.Renewal.TLS.CAFile != "c" || flags.Streams.Person != 3 || flags.Listen != ":1" || flags.CacheBytes != 9 || flags.RedisCache != "redis://r:1/0" {
+	if !reflect.DeepEqual(flags, env) || len(flags.Renewal.URLs) != 2 || flags.Renewal.TLS.CAFile != "c" || flags.Streams.Person != 3 || flags.Listen != ":1" || flags.CacheBytes != 9 || flags.Redis.URL != "redis://r:1/0" {
 		t.Errorf("flags give %+v, the environment %+v", flags, env)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"hangar.io/glidepath/internal/calls"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/internal/kubelist"
@@ -21,7 +23,7 @@ const linger = 5 * time.Second
 // feeds are the namespaces that have viewers here, each followed once for all
 // of them. It is safe for concurrent use.
 type feeds struct {
-	open func(s scope) *feed.Feed
+	open func(s calls.Scope) *feed.Feed
 
 	// base is the context of every feed. It ends with close.
 	base   context.Context
@@ -29,7 +31,7 @@ type feeds struct {
 	work   sync.WaitGroup
 
 	mu  sync.Mutex
-	all map[scope]*followed
+	all map[calls.Scope]*followed
 }
 
 // followed is a namespace that is followed.
@@ -45,8 +47,8 @@ type followed struct {
 	idle *time.Timer
 }
 
-func newFeeds(open func(s scope) *feed.Feed, metrics prometheus.Registerer) *feeds {
-	f := &feeds{open: open, all: map[scope]*followed{}}
+func newFeeds(open func(s calls.Scope) *feed.Feed, metrics prometheus.Registerer) *feeds {
+	f := &feeds{open: open, all: map[calls.Scope]*followed{}}
 	f.base, f.cancel = context.WithCancel(context.Background())
 	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "glidepath_api_live_watches", Help: "Namespaces that this replica follows for the viewers of its live streams.",
@@ -68,7 +70,7 @@ func (f *feeds) close() {
 // when it was decided that the viewer may see it. The viewer calls leave when it
 // has left. life ends when the feed is of no use any more and its viewers must
 // begin anew.
-func (f *feeds) join(s scope, asked time.Time) (found *feed.Feed, life context.Context, leave func(), err error) {
+func (f *feeds) join(s calls.Scope, asked time.Time) (found *feed.Feed, life context.Context, leave func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.supersede(s, asked); err != nil {
@@ -96,31 +98,31 @@ func (f *feeds) join(s scope, asked time.Time) (found *feed.Feed, life context.C
 // the one that now has its name comes: a watch goes by the name, and would show
 // the new one to those who were let in to the old one. A viewer who was let in to
 // the one that is gone is sent back to be decided about again.
-func (f *feeds) supersede(s scope, asked time.Time) error {
+func (f *feeds) supersede(s calls.Scope, asked time.Time) error {
 	for other, one := range f.all {
-		if other.namespace != s.namespace || other.uid == s.uid {
+		if other.Namespace != s.Namespace || other.UID == s.UID {
 			continue
 		}
 		if !asked.After(one.asked) {
 			return problem.New(problem.Busy, "the app was made anew").WithHint("call again")
 		}
-		slog.InfoContext(one.ctx, "a namespace was made anew", "namespace", s.namespace)
+		slog.InfoContext(one.ctx, "a namespace was made anew", "namespace", s.Namespace)
 		delete(f.all, other)
 		one.stop(context.Canceled)
 	}
 	return nil
 }
 
-func (f *feeds) run(s scope, one *followed) {
+func (f *feeds) run(s calls.Scope, one *followed) {
 	err := one.Run(one.ctx)
 	if !errors.Is(err, context.Canceled) {
-		slog.WarnContext(one.ctx, "a namespace is followed anew", "namespace", s.namespace, "error", err)
+		slog.WarnContext(one.ctx, "a namespace is followed anew", "namespace", s.Namespace, "error", err)
 	}
 	f.drop(s, one)
 }
 
 // drop forgets a feed, so that the next viewer gets a new one.
-func (f *feeds) drop(s scope, one *followed) {
+func (f *feeds) drop(s calls.Scope, one *followed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all[s] == one {
@@ -129,7 +131,7 @@ func (f *feeds) drop(s scope, one *followed) {
 	one.stop(context.Canceled)
 }
 
-func (f *feeds) leave(s scope, one *followed) {
+func (f *feeds) leave(s calls.Scope, one *followed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if one.viewers--; one.viewers > 0 {
@@ -148,13 +150,13 @@ func (f *feeds) leave(s scope, one *followed) {
 // feedSource reads one namespace for its feed.
 type feedSource struct {
 	hub   *hub
-	scope scope
+	scope calls.Scope
 }
 
 var feedKinds = map[feed.Index]kubelist.Kind{feed.PipelineRuns: pipelineRuns, feed.TaskRuns: taskRuns}
 
 func (s feedSource) query(kind feed.Index) kubelist.Query {
-	return kubelist.Query{Kind: feedKinds[kind], Namespace: s.scope.namespace}
+	return kubelist.Query{Kind: feedKinds[kind], Namespace: s.scope.Namespace}
 }
 
 // List is the list that polling callers get.

@@ -107,7 +107,7 @@ func TestWithoutRedisEachReplicaReadsForItself(t *testing.T) {
 	}
 	start := time.Now()
 	herd(t, c, replicas, 50, func() bool { return c.total() == 4 })
-	if took := time.Since(start); took >= testConfig.RedisTime { // as it would be if calls waited for Redis
+	if took := time.Since(start); took >= testConfig.Redis.Time { // as it would be if calls waited for Redis
 		t.Errorf("the herd took %s", took)
 	}
 	if got := c.lists(); got[shopNS+"/pipelineruns"] != 2 || got[shopNS+"/taskruns"] != 2 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/kubelist"
 )
 
@@ -37,17 +38,17 @@ type hub struct {
 }
 
 // list gives all objects of a kind in a scope.
-func (h *hub) list(ctx context.Context, kind kubelist.Kind, s scope) (*snapshot, error) {
-	return h.get(ctx, kind.Resource+":"+s.key(), kubelist.Query{Kind: kind, Namespace: s.namespace})
+func (h *hub) list(ctx context.Context, kind kubelist.Kind, s calls.Scope) (*snapshot, error) {
+	return h.get(ctx, kind.Resource+":"+s.Key(), kubelist.Query{Kind: kind, Namespace: s.Namespace})
 }
 
 // taskRunsOf gives the TaskRuns of the named PipelineRuns in a scope. The names
 // are sorted and distinct, and there is at least one.
-func (h *hub) taskRunsOf(ctx context.Context, s scope, names []string) (*snapshot, error) {
+func (h *hub) taskRunsOf(ctx context.Context, s calls.Scope, names []string) (*snapshot, error) {
 	joined := strings.Join(names, ",")
 	digest := sha256.Sum256([]byte(joined))
-	return h.get(ctx, taskRuns.Resource+":"+s.key()+":"+hex.EncodeToString(digest[:]), kubelist.Query{
-		Kind: taskRuns, Namespace: s.namespace, Labels: "tekton.dev/pipelineRun in (" + joined + ")",
+	return h.get(ctx, taskRuns.Resource+":"+s.Key()+":"+hex.EncodeToString(digest[:]), kubelist.Query{
+		Kind: taskRuns, Namespace: s.Namespace, Labels: "tekton.dev/pipelineRun in (" + joined + ")",
 	})
 }
 

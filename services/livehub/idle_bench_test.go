@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/lifecycle"
 	"hangar.io/glidepath/internal/renewal"
 	"hangar.io/glidepath/services/livehub/feed"
@@ -19,8 +20,8 @@ import (
 func BenchmarkIdleStream(b *testing.B) {
 	const streams = 2000
 	p := newReplica(b, newCluster(b), "", func(cfg *Config) { cfg.MaxStreams = 2 * streams })
-	p.server.live.feeds.open = func(s scope) *feed.Feed {
-		return feed.New(feed.Config{NamespaceUID: s.uid, Source: &still{version: 7}, PollEvery: maxAge})
+	p.server.live.feeds.open = func(s calls.Scope) *feed.Feed {
+		return feed.New(feed.Config{NamespaceUID: s.UID, Source: &still{version: 7}, PollEvery: maxAge})
 	}
 	l, err := lifecycle.Listen("127.0.0.1:0")
 	if err != nil {

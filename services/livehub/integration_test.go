@@ -36,7 +36,7 @@ func startReal(t *testing.T, change ...func(*Config)) *real {
 	}
 	c := newCluster(t) // for its keys and files; nothing asks it
 	r := &real{t: t, api: api, keys: c.keys, cfg: runConfig(t, c)}
-	r.cfg.RedisCache = devtest.Redis(t).URL
+	r.cfg.Redis.URL = devtest.Redis(t).URL
 	r.cfg.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	if err := api.WriteKubeconfig(ctx, r.cfg.Kubeconfig, "", fleet.PlatformNamespace, fleet.LivehubServiceAccount); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 
+	"hangar.io/glidepath/internal/calls"
+
 	"golang.org/x/sync/errgroup"
 
 	"hangar.io/glidepath/internal/answer"
@@ -15,7 +17,7 @@ import (
 // the cluster.
 func (s *server) ListLive(w http.ResponseWriter, r *http.Request, app string) {
 	s.respond(w, r, func(ctx context.Context) (*answer.Answer, error) {
-		scope, err := appScope(r, app)
+		scope, err := calls.AppScope(r, app)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +34,7 @@ func (s *server) ListLive(w http.ResponseWriter, r *http.Request, app string) {
 }
 
 // both gives the lists of both kinds, read side by side.
-func (h *hub) both(ctx context.Context, s scope) (runs, tasks *snapshot, err error) {
+func (h *hub) both(ctx context.Context, s calls.Scope) (runs, tasks *snapshot, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	get := func(kind kubelist.Kind, into **snapshot) {
 		g.Go(func() (err error) {

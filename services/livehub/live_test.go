@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/internal/answer"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/problem"
@@ -199,10 +200,10 @@ func TestACallWithoutAnIdentityInItsContextIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := fleetScope(r); err == nil || s != (scope{}) {
+	if s, err := calls.FleetScope(r); err == nil || s != (calls.Scope{}) {
 		t.Errorf("the fleet is shown: %v", err)
 	}
-	if _, err := appScope(r, shop); err == nil {
+	if _, err := calls.AppScope(r, shop); err == nil {
 		t.Error("an app is shown")
 	}
 }

@@ -89,7 +89,7 @@ const (
 
 // answer sends a log, or gives the error to answer with.
 func (l *logs) answer(w http.ResponseWriter, r *http.Request, app string, name logName, follow bool) (outcome string, err error) {
-	scope, err := appScope(r, app)
+	scope, err := calls.AppScope(r, app)
 	if err != nil {
 		return logRefused, err
 	}
@@ -145,10 +145,10 @@ func checkFollow(r *http.Request) error {
 }
 
 // begin finds a log and opens it, within the time for that.
-func (l *logs) begin(ctx context.Context, cancel context.CancelCauseFunc, s scope, name logName, follow bool) (*podlog.Log, error) {
+func (l *logs) begin(ctx context.Context, cancel context.CancelCauseFunc, s calls.Scope, name logName, follow bool) (*podlog.Log, error) {
 	late := time.AfterFunc(l.find, func() { cancel(podlog.ErrSlow) })
 	defer late.Stop()
-	of, err := l.source.Find(ctx, s.namespace, name.taskRun, name.container)
+	of, err := l.source.Find(ctx, s.Namespace, name.taskRun, name.container)
 	if err != nil {
 		return nil, err
 	}

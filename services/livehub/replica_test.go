@@ -41,7 +41,7 @@ const (
 
 var testConfig = Config{
 	Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", IdentityKeysDir: "set by tests", SealKey: "set by tests",
-	RedisTime: 10 * time.Second, ListTime: 20 * time.Second, ListBytes: 64 << 20, Lists: 8, Wait: 10 * time.Second, CacheBytes: 64 << 20,
+	Redis: cache.Options{Time: 10 * time.Second}, ListTime: 20 * time.Second, ListBytes: 64 << 20, Lists: 8, Wait: 10 * time.Second, CacheBytes: 64 << 20,
 	Streams: streamquota.Limits{Caller: 100, Person: 10},
 	MaxLogs: 200, LogStall: 10 * time.Second, MaxStreams: 200,
 }
@@ -87,7 +87,7 @@ type replica struct {
 func newReplica(t testing.TB, c *cluster, url string, change ...func(*Config)) *replica {
 	t.Helper()
 	cfg := testConfig
-	cfg.RedisCache = url
+	cfg.Redis.URL = url
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -116,11 +116,11 @@ func kept(r *http.Request) (ctx context.Context, release func(), err error) {
 func replicaOf(t testing.TB, k *keys, cfg Config, source reader) *replica {
 	t.Helper()
 	reg := prometheus.NewRegistry()
-	redis, err := openRedis(cfg, reg, new(telemetry.Tracing))
+	redis, err := cfg.Redis.Open(backend, reg, new(telemetry.Tracing))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newServer(cfg, k.seal, source, redis.shared, reg)
+	s, err := newServer(cfg, k.seal, source, redis, reg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,21 +131,21 @@ func replicaOf(t testing.TB, k *keys, cfg Config, source reader) *replica {
 	// Tests are about what is shared, however slow the machine; those about how
 	// long set it back.
 	s.hub.maxAge = time.Hour
-	h := newHandler(s, verifier, redis.ready, new(telemetry.Tracing))
+	h := newHandler(s, verifier, redis.Ready, new(telemetry.Tracing))
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { redis.run(ctx) })
+	running.Go(func() { redis.Run(ctx) })
 	running.Go(func() { s.back.run(ctx) })
 	t.Cleanup(func() {
 		s.close()
 		stop()
 		running.Wait()
-		if err := redis.close(); err != nil {
+		if err := redis.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	eventually(t, "readiness", func() bool { return redis.ready() == nil })
-	p := &replica{t: t, keys: k, server: s, underWay: new(atomic.Int64), reg: reg, redis: redis.shared}
+	eventually(t, "readiness", func() bool { return redis.Ready() == nil })
+	p := &replica{t: t, keys: k, server: s, underWay: new(atomic.Int64), reg: reg, redis: redis}
 	p.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.underWay.Add(1)
 		defer p.underWay.Add(-1)

@@ -3,6 +3,8 @@ package livehub
 import (
 	"context"
 
+	"hangar.io/glidepath/internal/calls"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/internal/cache"
@@ -44,11 +46,11 @@ func (r *resumption) run(ctx context.Context) {
 }
 
 // log gives what replicas share about a namespace, or nil.
-func (r *resumption) log(s scope) feed.Log {
+func (r *resumption) log(s calls.Scope) feed.Log {
 	if r.journal == nil {
 		return nil
 	}
-	return feedLog{journal: r.journal, uid: s.uid}
+	return feedLog{journal: r.journal, uid: s.UID}
 }
 
 func (r *resumption) resumed(how string) { r.went.WithLabelValues(how).Inc() }

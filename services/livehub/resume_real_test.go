@@ -72,7 +72,7 @@ func (g *stage) open(t *testing.T, url string) house {
 	}
 	t.Cleanup(client.Close)
 	settings := testConfig
-	settings.RedisCache, settings.RedisTime = url, 2*time.Second
+	settings.Redis.URL, settings.Redis.Time = url, 2*time.Second
 	p := replicaOf(t, g.keys, settings, client)
 	p.server.live.keep = kept
 	s := httptest.NewServer(p.handler)

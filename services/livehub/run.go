@@ -57,12 +57,12 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer client.Close()
-	redis, err := openRedis(cfg, reg, tracing)
+	redis, err := cfg.Redis.Open(backend, reg, tracing)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, redis.close()) }()
-	s, err := newServer(cfg, keys, client, redis.shared, reg)
+	defer func() { err = errors.Join(err, redis.Close()) }()
+	s, err := newServer(cfg, keys, client, redis, reg)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	return lifecycle.Run(ctx,
-		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.run), lifecycle.Loop(keeper.Run), lifecycle.Loop(s.live.run), lifecycle.Loop(s.back.run),
-		lifecycle.Serve(api, newHandler(s, verifier, redis.ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
+		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.Run), lifecycle.Loop(keeper.Run), lifecycle.Loop(s.live.run), lifecycle.Loop(s.back.run),
+		lifecycle.Serve(api, newHandler(s, verifier, redis.Ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
 }
 
 func restConfig(cfg Config, tracing *telemetry.Tracing) (*rest.Config, error) {
@@ -116,9 +116,9 @@ func newServer(cfg Config, keys seal.Keys, source reader, redis *cache.Redis, re
 	if err != nil {
 		return nil, err
 	}
-	open := func(s scope) *feed.Feed {
+	open := func(s calls.Scope) *feed.Feed {
 		return feed.New(feed.Config{
-			NamespaceUID: s.uid, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge, Log: back.log(s), Resumed: back.resumed,
+			NamespaceUID: s.UID, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge, Log: back.log(s), Resumed: back.resumed,
 		})
 	}
 	live := newStreams(newFeeds(open, reg), cfg.MaxStreams)

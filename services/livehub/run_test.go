@@ -101,7 +101,7 @@ func TestRunServesCallsAndMetricsAndDrains(t *testing.T) {
 	c := newCluster(t)
 	c.addRuns(shopNS + "/a")
 	cfg := runConfig(t, c)
-	cfg.RedisCache = devtest.Redis(t).URL
+	cfg.Redis.URL = devtest.Redis(t).URL
 	stop := start(t, cfg)
 
 	token, err := c.keys.signer.Sign(claims("listLive", aboutShop))

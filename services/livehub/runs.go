@@ -11,6 +11,7 @@ import (
 
 	"hangar.io/glidepath/api/livehubapi"
 	"hangar.io/glidepath/internal/answer"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/paging"
 	"hangar.io/glidepath/internal/problem"
@@ -22,7 +23,7 @@ const opListLiveRuns = "listLiveRuns"
 // in the order of the cluster, or by pages and sorted.
 func (s *server) ListLiveRuns(w http.ResponseWriter, r *http.Request, params livehubapi.ListLiveRunsParams) {
 	s.respond(w, r, func(ctx context.Context) (*answer.Answer, error) {
-		scope, err := fleetScope(r)
+		scope, err := calls.FleetScope(r)
 		if err != nil {
 			return nil, err
 		}
@@ -50,12 +51,12 @@ type page struct {
 	after paging.Position // nil for the first page
 }
 
-func (s *server) page(scope scope, params livehubapi.ListLiveRunsParams) (page, error) {
+func (s *server) page(scope calls.Scope, params livehubapi.ListLiveRunsParams) (page, error) {
 	limit, err := pageSize(params.Limit)
 	if err != nil {
 		return page{}, err
 	}
-	p := page{list: paging.List{Operation: opListLiveRuns, Scope: scope.key(), Limit: limit}}
+	p := page{list: paging.List{Operation: opListLiveRuns, Scope: scope.Key(), Limit: limit}}
 	if params.Continue == nil {
 		return p, nil
 	}

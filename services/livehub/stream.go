@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
 	"hangar.io/glidepath/api/livehubapi"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/renewal"
@@ -89,7 +92,7 @@ func (s *streams) drain() {
 
 // StreamLiveRuns shows what an app's namespace holds, and how that changes.
 func (s *server) StreamLiveRuns(w http.ResponseWriter, r *http.Request, app string, params livehubapi.StreamLiveRunsParams) {
-	scope, err := appScope(r, app)
+	scope, err := calls.AppScope(r, app)
 	if err != nil {
 		problem.Write(w, r, err)
 		return
@@ -106,7 +109,7 @@ func (s *server) StreamLiveRuns(w http.ResponseWriter, r *http.Request, app stri
 // serve answers a call with a stream; an error is the answer instead. The stream
 // goes on without the server where it can: then an idle one takes a third of the
 // memory.
-func (s *streams) serve(w http.ResponseWriter, r *http.Request, where scope, lastID string, wait time.Duration) error {
+func (s *streams) serve(w http.ResponseWriter, r *http.Request, where calls.Scope, lastID string, wait time.Duration) error {
 	one, err := s.admit(r, where)
 	if err != nil {
 		return err
@@ -135,8 +138,19 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, where scope, las
 		return nil
 	}
 	one.detach()
-	go show()
+	go alone(one.ctx, show)
 	return nil
+}
+
+// alone has a stream that panics end no other: the server is not there any more
+// to see to that.
+func alone(ctx context.Context, show func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.ErrorContext(ctx, "panic in a live stream, which ends", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	show()
 }
 
 // admitted is what is held for a stream until it ends.
@@ -158,7 +172,7 @@ func (a *admitted) leave() {
 }
 
 // admit gives a call all that its stream needs, or says why it gets none.
-func (s *streams) admit(r *http.Request, where scope) (*admitted, error) {
+func (s *streams) admit(r *http.Request, where calls.Scope) (*admitted, error) {
 	free, err := s.take(r.PathValue("app"))
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"hangar.io/glidepath/internal/calls"
+
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,13 +47,13 @@ func TestManyViewersOfARealClusterCostItOneWatchAKind(t *testing.T) {
 	}
 	t.Cleanup(client.Close)
 	h := &hub{source: client, maxAge: maxAge}
-	s := newStreams(newFeeds(func(s scope) *feed.Feed {
-		return feed.New(feed.Config{NamespaceUID: s.uid, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge})
+	s := newStreams(newFeeds(func(s calls.Scope) *feed.Feed {
+		return feed.New(feed.Config{NamespaceUID: s.UID, Source: feedSource{hub: h, scope: s}, PollEvery: maxAge})
 	}, prometheus.NewRegistry()), 100)
 	t.Cleanup(s.feeds.close)
 	s.keep = kept
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.serve(w, r, scope{namespace: namespace, uid: "uid"}, r.Header.Get("Last-Event-ID"), 30*time.Second); err != nil {
+		if err := s.serve(w, r, calls.Scope{Namespace: namespace, UID: "uid"}, r.Header.Get("Last-Event-ID"), 30*time.Second); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -105,7 +107,7 @@ func TestManyViewersOfARealClusterCostItOneWatchAKind(t *testing.T) {
 		}
 		return len(asked) == 2
 	})
-	theNamesOfThen(t, feedSource{hub: h, scope: scope{namespace: namespace, uid: "uid"}}, run.GetName(), made.GetResourceVersion())
+	theNamesOfThen(t, feedSource{hub: h, scope: calls.Scope{Namespace: namespace, UID: "uid"}}, run.GetName(), made.GetResourceVersion())
 }
 
 // theNamesOfThen wants what the cluster held at a version, when it held a run that is gone.

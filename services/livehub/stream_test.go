@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hangar.io/glidepath/internal/calls"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -78,8 +80,8 @@ type theatre struct {
 func newTheatre(t *testing.T, most int) *theatre {
 	t.Helper()
 	reg := prometheus.NewRegistry()
-	open := func(s scope) *feed.Feed {
-		return feed.New(feed.Config{NamespaceUID: s.uid, Source: &still{version: 7}, PollEvery: maxAge})
+	open := func(s calls.Scope) *feed.Feed {
+		return feed.New(feed.Config{NamespaceUID: s.UID, Source: &still{version: 7}, PollEvery: maxAge})
 	}
 	s := newStreams(newFeeds(open, reg), most)
 	s.keep = kept
@@ -95,7 +97,7 @@ func (h *theatre) view(ctx context.Context, uid string) (end func() (line, error
 	r := httptest.NewRequest(http.MethodGet, "/v1/apps/shop/live/stream", nil).WithContext(ctx)
 	r.SetPathValue("app", "shop")
 	done := make(chan error, 1)
-	go func() { done <- h.serve(l, r, scope{namespace: "ns-" + uid, uid: uid}, "", time.Minute) }()
+	go func() { done <- h.serve(l, r, calls.Scope{Namespace: "ns-" + uid, UID: uid}, "", time.Minute) }()
 	return func() (line, error) { err := <-done; return l, err }
 }
 
@@ -110,6 +112,19 @@ func (h *theatre) watches() float64 {
 		h.t.Fatal(err)
 	}
 	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
+// What goes on after its handler is nothing that the server would save the
+// process from.
+func TestAStreamThatPanicsEndsAlone(t *testing.T) {
+	ended := false
+	alone(t.Context(), func() {
+		defer func() { ended = true }()
+		panic("a bug") //nolint:forbidigo // as a bug does
+	})
+	if !ended {
+		t.Error("what it held was not given back")
+	}
 }
 
 // rule: R422

@@ -7,13 +7,14 @@ import (
 
 	"hangar.io/glidepath/api/livehubapi"
 	"hangar.io/glidepath/internal/answer"
+	"hangar.io/glidepath/internal/calls"
 )
 
 // ListLiveTaskRuns answers the TaskRuns of the named PipelineRuns, in the order
 // of the cluster. Without names there is nothing to read.
 func (s *server) ListLiveTaskRuns(w http.ResponseWriter, r *http.Request, params livehubapi.ListLiveTaskRunsParams) {
 	s.respond(w, r, func(ctx context.Context) (*answer.Answer, error) {
-		scope, err := fleetScope(r)
+		scope, err := calls.FleetScope(r)
 		if err != nil {
 			return nil, err
 		}

@@ -28,14 +28,12 @@ type Config struct {
 	TestkubeURL string           `env:"TESTKUBE_URL" default:"http://testkube-api-server.testkube:8088" placeholder:"URL" help:"Where Testkube's API server is, http://host:port or https://host:port, with a path where a relay has one."`
 	TestkubeTLS outbound.Options `embed:"" prefix:"testkube-" envprefix:"TESTKUBE_"`
 
-	SealKey    string           `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis. The first one closes, all open. The same on every replica."`
-	RedisCache string           `env:"REDIS_CACHE_URL" placeholder:"URL" help:"The Redis that replicas share, redis://user:password@host:port/db. It holds a password: set the variable, not the flag. Empty: each replica is on its own."`
-	Redis      outbound.Options `embed:"" prefix:"redis-cache-" envprefix:"REDIS_CACHE_"`
-	RedisTime  time.Duration    `env:"REDIS_CACHE_TIME" default:"300ms" help:"The most that Redis may add to a call, and a little more for what is large. When it takes longer it counts as away."`
-	CacheBytes int64            `env:"RUNS_CACHE_BYTES" default:"67108864" help:"How much of what was read is kept in memory, in bytes as compressed."`
-	PlainBytes int              `env:"RUNS_PLAIN_BYTES" default:"16777216" help:"How much is kept uncompressed besides, for callers who do not take gzip, in bytes."`
-	FillTime   time.Duration    `env:"RUNS_FILL_TIME" default:"90s" help:"How long reading what is not kept may take, 90s at most. It goes on when its caller has left."`
-	Warm       bool             `env:"RUNS_WARM" default:"true" negatable:"" help:"Read every app's last 7 days after a start."`
+	SealKey    string        `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis. The first one closes, all open. The same on every replica."`
+	Redis      cache.Options `embed:""`
+	CacheBytes int64         `env:"RUNS_CACHE_BYTES" default:"67108864" help:"How much of what was read is kept in memory, in bytes as compressed."`
+	PlainBytes int           `env:"RUNS_PLAIN_BYTES" default:"16777216" help:"How much is kept uncompressed besides, for callers who do not take gzip, in bytes."`
+	FillTime   time.Duration `env:"RUNS_FILL_TIME" default:"90s" help:"How long reading what is not kept may take, 90s at most. It goes on when its caller has left."`
+	Warm       bool          `env:"RUNS_WARM" default:"true" negatable:"" help:"Read every app's last 7 days after a start."`
 
 	Wait time.Duration `env:"RUNS_WAIT" default:"10s" help:"How long a call waits for what it asks for. Less than the edge waits for this backend."`
 
@@ -74,19 +72,14 @@ func (c Config) Validate() error {
 }
 
 func (c Config) checkCache() error {
-	var faults []error
-	if c.RedisCache != "" {
-		if err := cache.CheckURL(c.RedisCache, c.Redis); err != nil {
-			faults = append(faults, fmt.Errorf("--redis-cache: %w", err))
-		}
-	}
+	faults := []error{c.Redis.Validate()}
 	if c.FillTime <= 0 || c.FillTime > cache.MaxFillTime {
 		faults = append(faults, fmt.Errorf("--fill-time is %s, not more than 0 and at most %s", c.FillTime, cache.MaxFillTime))
 	}
 	for _, f := range []struct {
 		name  string
 		value int64
-	}{{"redis-time", int64(c.RedisTime)}, {"cache-bytes", c.CacheBytes}, {"plain-bytes", int64(c.PlainBytes)}} {
+	}{{"cache-bytes", c.CacheBytes}, {"plain-bytes", int64(c.PlainBytes)}} {
 		if f.value <= 0 {
 			faults = append(faults, fmt.Errorf("--%s is not more than 0", f.name))
 		}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"hangar.io/glidepath/api"
-	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/kube"
@@ -55,7 +54,7 @@ func serve(ctx context.Context, cfg Config, contract []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	redis, err := openRedis(cfg, reg, tracing)
+	redis, err := cfg.Redis.Open(backend, reg, tracing)
 	if err != nil {
 		return err
 	}
@@ -85,14 +84,6 @@ func serve(ctx context.Context, cfg Config, contract []byte) (err error) {
 	return lifecycle.Run(ctx,
 		lifecycle.Loop(verifier.Run), lifecycle.Loop(redis.Run), lifecycle.Loop(warmer.Run),
 		lifecycle.Serve(edge, newHandler(s, verifier, redis.Ready, tracing)), lifecycle.Serve(metrics, lifecycle.MetricsHandler(reg)))
-}
-
-// openRedis gives the Redis that replicas share, or nil.
-func openRedis(cfg Config, reg prometheus.Registerer, tracing *telemetry.Tracing) (*cache.Redis, error) {
-	if cfg.RedisCache == "" {
-		return nil, nil
-	}
-	return cache.OpenRedis(cache.RedisConfig{URL: cfg.RedisCache, TLS: cfg.Redis, Service: backend, Timeout: cfg.RedisTime, Metrics: reg, Tracing: tracing})
 }
 
 func newServer(cfg Config, from archive, kept *documents, tracing *telemetry.Tracing, reg prometheus.Registerer) (*server, error) {
