@@ -60,8 +60,11 @@ func explained(t *testing.T, token string, args ...string) explain.Report {
 func TestExplainShowsThePathOfADecision(t *testing.T) {
 	reader, token := caller(t, "app-reader")
 	r := explained(t, token, "get", "/v1/apps/gate-api/runs?limit=1", "--token-file="+tokenFile(t, token))
-	if r.Call.Operation != "listRuns" || r.Call.Tier != "T0" || !r.Call.Planned {
+	if r.Call.Operation != "listRuns" || r.Call.Tier != "T0" || r.Call.Planned {
 		t.Errorf("call: %+v", r.Call)
+	}
+	if c := explained(t, token, "get", "/v1/apps/gate-api/releases").Call; c.Operation != "listReleases" || !c.Planned {
+		t.Errorf("a call of an operation that has no route yet: %+v", c)
 	}
 	if r.Token.Header != "authorization" || r.Token.Issuer == "" || r.Token.Expires == "" || r.Token.VerifiedBy != "TokenReview" {
 		t.Errorf("token: %+v", r.Token)

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
@@ -30,7 +31,11 @@ type Redis struct {
 	URL     string // redis://user:password@host:port/0, for REDIS_CACHE_URL
 
 	port *ports.Port
+	bus  *ports.Port // of a Cluster's node, for its peers
 }
+
+// clusterEnabled is the line of redis.conf that makes a server the node of a Cluster.
+const clusterEnabled = "cluster-enabled yes"
 
 // StartRedis starts a Redis and returns when it answers its user.
 func StartRedis(ctx context.Context, cfg RedisConfig) (*Redis, error) {
@@ -50,6 +55,14 @@ func StartRedis(ctx context.Context, cfg RedisConfig) (*Redis, error) {
 		password = rand.Text()
 	}
 	r := &Redis{port: port}
+	if slices.Contains(cfg.Settings, clusterEnabled) {
+		// Redis would take the port 10000 above its own, which may be one that the kernel gave to an outgoing connection.
+		if r.bus, err = ports.Reserve(); err != nil {
+			r.Stop()
+			return nil, fmt.Errorf("preparing Redis: %w", err)
+		}
+		cfg.Settings = append(slices.Clone(cfg.Settings), fmt.Sprintf("cluster-port %d", r.bus.Number))
+	}
 	r.URL = (&url.URL{Scheme: "redis", User: url.UserPassword(redisUser, password), Host: port.Addr(), Path: "/0"}).String()
 	file := filepath.Join(cfg.Dir, "redis.conf")
 	if err := os.WriteFile(file, redisSettings(port.Number, password, cfg), 0o600); err != nil {
@@ -66,12 +79,13 @@ func StartRedis(ctx context.Context, cfg RedisConfig) (*Redis, error) {
 	return r, nil
 }
 
-// Stop ends the server and gives its port back.
+// Stop ends the server and gives its ports back.
 func (r *Redis) Stop() {
 	if r.Process != nil {
 		r.Process.Stop()
 	}
 	r.port.Release()
+	r.bus.Release()
 }
 
 func (r *Redis) ping(ctx context.Context) error {

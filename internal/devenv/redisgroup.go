@@ -119,7 +119,7 @@ func (g *RedisGroup) startCluster(ctx context.Context, dir string) error {
 	var first *url.URL
 	others := url.Values{}
 	for i := range nodes {
-		node, err := g.start(ctx, dir, "cluster-enabled yes", "cluster-node-timeout 2000")
+		node, err := g.start(ctx, dir, clusterEnabled, "cluster-node-timeout 2000")
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func (g *RedisGroup) startCluster(ctx context.Context, dir string) error {
 			continue
 		}
 		others.Add("addr", at.Host)
-		if _, err := node.Do(ctx, "cluster", "meet", first.Hostname(), first.Port()); err != nil {
+		if _, err := node.Do(ctx, "cluster", "meet", first.Hostname(), first.Port(), g.Nodes[0].bus.Number); err != nil {
 			return err
 		}
 	}
