@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -192,16 +193,14 @@ func TestTheLiveStreamShowsWhatThereIsAndEachChange(t *testing.T) {
 	}
 }
 
-// A viewer that takes next to nothing is behind what the kernel and the edge hold
-// for it by more than the changes that may wait. It takes a little, since one
-// that takes nothing for half a minute is broken off instead, and a slow machine
-// may need longer for so many changes. There are so many that whatever one write
-// holds (fewer than may wait, or it is behind already) and the kernel and the edge
-// hold (some 15 MB), more than may wait are left.
+// A viewer that takes nothing is behind by more than the changes that may wait,
+// once what the kernel and the edge hold for it is full: some 15 MB. One that takes
+// nothing for the half minute of a write is broken off instead, which a slow machine
+// may come to first; then there is another try.
 //
 // rule: R255
-func TestAViewerThatTakesTooLittleIsLeftBehind(t *testing.T) {
-	const namespace, objects, rounds = "app-shop-cicd", 4, 250
+func TestAViewerThatTakesNothingIsLeftBehind(t *testing.T) {
+	const objects, tries = 4, 4
 	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 		var fault error
 		err := c.Control(func(fd uintptr) {
@@ -215,11 +214,24 @@ func TestAViewerThatTakesTooLittleIsLeftBehind(t *testing.T) {
 	narrow := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}}
 	t.Cleanup(narrow.CloseIdleConnections)
 	for i := range objects {
-		create(t, taskRuns, "TaskRun", namespace, fmt.Sprintf("e2e-large-%d", i), nil)
+		create(t, taskRuns, "TaskRun", "app-shop-cicd", fmt.Sprintf("e2e-large-%d", i), nil)
 	}
-	v := newViewer(gw.URL, "shop", as("reader"))
+	for try := 1; !leftBehind(t, narrow, objects); try++ {
+		if try == tries {
+			t.Fatalf("it was broken off %d times", tries)
+		}
+		t.Log("it was broken off: the changes took too long")
+	}
+}
+
+// leftBehind has a viewer take nothing while objects change, and is false when it
+// was broken off.
+func leftBehind(t *testing.T, narrow *http.Client, objects int) bool {
+	t.Helper()
+	const large, small = 32, 100 // changes of each object: 25 MB that fill what is on the way, and more than may wait
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
+	v := newViewer(gw.URL, "shop", as("reader"))
 	if err := v.connect(ctx, narrow); err != nil {
 		t.Fatal(err)
 	}
@@ -229,30 +241,31 @@ func TestAViewerThatTakesTooLittleIsLeftBehind(t *testing.T) {
 	v.OnComment = func(text string) { comments = append(comments, text) }
 	other := newViewer(gw.URL, "shop", as("reader")).open(t)
 	other.next(t, "snapshot")
-	var changing sync.WaitGroup
-	for i := range objects {
-		changing.Go(func() {
-			for n := range rounds {
-				annotate(t, taskRuns, namespace, fmt.Sprintf("e2e-large-%d", i), fmt.Sprint(n)+strings.Repeat("x", 64<<10))
-			}
-		})
+	change := func(times int, value string) {
+		var changing sync.WaitGroup
+		for i := range objects {
+			changing.Go(func() {
+				for n := range times {
+					annotate(t, taskRuns, "app-shop-cicd", fmt.Sprintf("e2e-large-%d", i), fmt.Sprint(n)+value)
+				}
+			})
+		}
+		for range objects * times { // one that reads misses nothing meanwhile
+			other.next(t, "change")
+		}
+		changing.Wait()
 	}
-	take := func() {
-		if _, err := v.step(); err != nil {
+	change(large, strings.Repeat("x", 200<<10))
+	change(small, "")
+	for v.ended == "" {
+		if _, err := v.step(); errors.Is(err, io.ErrUnexpectedEOF) {
+			return false
+		} else if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for n := range objects * rounds { // one that reads misses nothing meanwhile
-		other.next(t, "change")
-		if n%40 == 39 && v.ended == "" {
-			take()
-		}
-	}
-	changing.Wait()
-	for v.ended == "" {
-		take()
 	}
 	if v.ended != `{"reason":"lagged"}` || len(comments) == 0 || comments[len(comments)-1] != " lagged" {
 		t.Errorf("it ends with %s, comments %q", v.ended, comments)
 	}
+	return true
 }
