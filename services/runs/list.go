@@ -104,8 +104,8 @@ type listedTask struct {
 	object  packed
 }
 
-// newest reads the newest finished runs. The archive gives runs newest first, so
-// nothing is read past the last one that is asked for.
+// newest reads the newest finished runs, and nothing past the last of them that
+// there can be.
 func (s *server) newest(ctx context.Context, q query, in window) ([]listed, error) {
 	namespace := q.scope.Namespace
 	if namespace == "" {
@@ -115,7 +115,7 @@ func (s *server) newest(ctx context.Context, q query, in window) ([]listed, erro
 	if q.full {
 		read = s.archive.PipelineRuns
 	}
-	var found []listed
+	found := latest{most: q.limit}
 	for rec, err := range read(ctx, namespace, in.since) {
 		if err != nil {
 			if s.passOver(ctx, err) {
@@ -123,7 +123,10 @@ func (s *server) newest(ctx context.Context, q query, in window) ([]listed, erro
 			}
 			return nil, err
 		}
-		if !in.shows(rec) {
+		if found.whole(rec.Stored) {
+			break
+		}
+		if !in.shows(rec) || !found.wants(rec.Created) {
 			continue
 		}
 		r, finished, err := readRun(rec)
@@ -141,14 +144,9 @@ func (s *server) newest(ctx context.Context, q query, in window) ([]listed, erro
 		if q.full {
 			one.run = pack(rec.Value)
 		}
-		if found = append(found, one); len(found) == q.limit {
-			break
-		}
+		found.add(one)
 	}
-	slices.SortStableFunc(found, func(a, b listed) int {
-		return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.row.Result, b.row.Result))
-	})
-	return found, nil
+	return found.all(), nil
 }
 
 // attachTasks gives the runs of a list their TaskRuns. These are read in one

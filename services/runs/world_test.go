@@ -252,7 +252,7 @@ func record(namespace, result string, created time.Time, object map[string]any, 
 	meta := object["metadata"].(map[string]any)
 	return results.Record{
 		Name: namespace + "/results/" + result + "/records/" + meta["uid"].(string), UID: meta["uid"].(string),
-		Type: object["kind"].(string), Created: created, Value: raw,
+		Type: object["kind"].(string), Created: created, Stored: created.Add(3 * time.Second), Value: raw,
 	}
 }
 

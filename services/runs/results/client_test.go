@@ -108,7 +108,7 @@ func check(t *testing.T, list iter.Seq2[results.Record, error], numbers ...int) 
 	}
 }
 
-func TestRunsOfAWindowNewestFirstOverAllPages(t *testing.T) {
+func TestRunsOfAWindowLastStoredFirstOverAllPages(t *testing.T) {
 	t.Parallel()
 	a := newArchive(t, standin.Config{})
 	var newest []int

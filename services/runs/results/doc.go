@@ -3,7 +3,7 @@
 // streams: one record is in memory at a time, whatever the archive holds.
 //
 // A server of Results says less than it seems to: it answers 200 and an empty
-// list when its database failed, it orders by the moment of storing, and it pastes
-// the text of a filter into SQL. What this package gives is whole, newest first
-// and of the namespace that was asked for, or ends in an error.
+// list when its database failed, and it pastes the text of a filter into SQL. What
+// this package gives is whole and of the namespace that was asked for, or ends in
+// an error.
 package results

@@ -154,12 +154,26 @@ func TestAListThatChangesWhileItIsPaged(t *testing.T) {
 	check(t, a.client(small).PipelineRuns(t.Context(), shop, now.Add(-12*time.Hour)), 0, 1, 2, 3, 4, 5, 6, 8, 9, 60, 10, 11)
 }
 
-func TestRunsThatWereStoredLateComeInTheirPlace(t *testing.T) {
+// Whoever wants them in the order of their creation has to know.
+func TestRecordsSayWhenTheyWereStored(t *testing.T) {
 	t.Parallel()
 	a := aDayOf(t, 12)
 	late := now.Add(-8*time.Hour - 30*time.Minute)
 	a.record(20, late, fmt.Sprintf(`{"kind":"PipelineRun","metadata":{"namespace":%q,"uid":%q,"creationTimestamp":%q}}`, shop, uid(20), late.Format(time.RFC3339)), now)
-	check(t, a.client(small).PipelineRuns(t.Context(), shop, now.Add(-12*time.Hour)), 0, 1, 2, 3, 4, 5, 6, 7, 8, 20, 9, 10, 11)
+	stored := map[string]time.Time{}
+	for r, err := range a.client(small).PipelineRuns(t.Context(), shop, now.Add(-12*time.Hour)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(stored) == 1 && r.UID != uid(20) {
+			t.Errorf("%s comes before what was stored after it", r.UID)
+		}
+		stored[r.UID] = r.Stored
+	}
+	const soon = 2 * time.Second // as the stand-in stores them
+	if len(stored) != 13 || !stored[uid(20)].Equal(now) || !stored[uid(0)].Equal(now.Add(soon)) || !stored[uid(5)].Equal(now.Add(soon-5*time.Hour)) {
+		t.Errorf("got %v", stored)
+	}
 }
 
 // record stores a value as that of run n.

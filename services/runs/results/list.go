@@ -16,8 +16,9 @@ import (
 const creationUnit = time.Second
 
 // PipelineRuns gives the archived PipelineRuns of a namespace, "-" being all, that
-// were made at since or later, newest first, paged to the end. since is at most
-// [MaxWindow] back. Runs that have not finished are among them.
+// were made at since or later, paged to the end. since is at most [MaxWindow] back.
+// Runs that have not finished are among them. The order is that of
+// [Record.Stored], latest first, which is not that of their creation.
 //
 // An error that is ErrBadRecord is about one record, and the next ones follow it.
 // Any other ends the iteration; what came before is then not all there is.
@@ -42,9 +43,9 @@ func (c *Client) TaskRuns(ctx context.Context, namespace string, since time.Time
 	return c.list(ctx, c.window(namespace, TaskRun, since))
 }
 
-// TaskRunsOf gives all TaskRuns of a Result ([Record.Result]), newest first. Runs
-// that one event started may share a Result, so a TaskRun's own labels say whose
-// it is.
+// TaskRunsOf gives all TaskRuns of a Result ([Record.Result]), last stored first.
+// Runs that one event started may share a Result, so a TaskRun's own labels say
+// whose it is.
 func (c *Client) TaskRunsOf(ctx context.Context, namespace, result string) iter.Seq2[Record, error] {
 	if result == anyNamespace {
 		return fails(&Error{Doing: "listing TaskRuns", Cause: final("of no Result in particular")})
@@ -107,7 +108,6 @@ type listing struct {
 	size   int // of a page
 	yield  func(Record, error) bool
 
-	newest newest
 	seed   maphash.Seed
 	seen   map[uint64]struct{} // hashes of the names of records
 	tokens map[string]struct{}
@@ -133,7 +133,7 @@ func (l *listing) pages(ctx context.Context) error {
 			l.query.believed = true
 			continue
 		case p.next == "":
-			return l.emit(nil)
+			return nil
 		}
 		if _, again := l.tokens[p.next]; again {
 			return &Error{Doing: l.query.doing(), Cause: final("a page names one before it as the next")}
@@ -203,28 +203,11 @@ func (l *listing) take(w wireRecord) error {
 	}
 	l.seen[key] = struct{}{}
 	r, err := w.decode(l.query.namespace, l.query.kind)
-	switch {
-	case err != nil:
-		if !l.yield(r, err) {
-			return errStop
-		}
-		return nil
-	case r.Created.Before(l.query.since):
+	if err == nil && r.Created.Before(l.query.since) {
 		return nil // the filter is Results' to apply, and ours to hold it to
 	}
-	l.newest.add(r)
-	return l.emit(&w)
-}
-
-// emit gives out what no later record comes before.
-func (l *listing) emit(w *wireRecord) error {
-	for {
-		r, ok := l.newest.next(w)
-		if !ok {
-			return nil
-		}
-		if !l.yield(r, nil) {
-			return errStop
-		}
+	if !l.yield(r, err) {
+		return errStop
 	}
+	return nil
 }

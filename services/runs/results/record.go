@@ -27,6 +27,9 @@ type Record struct {
 	Type string
 	// Created is when the object was made in its cluster.
 	Created time.Time
+	// Stored is when Results first stored the record: seconds after Created, or
+	// days where its watcher was down. Zero when Results does not say.
+	Stored time.Time
 	// Value is the object's JSON as archived, checked to be JSON. It belongs to
 	// whoever got the record.
 	Value json.RawMessage
@@ -68,7 +71,7 @@ type head struct {
 // decode gives the record, of one of the types that were asked for and of the
 // namespace, or an error that is ErrBadRecord.
 func (w wireRecord) decode(namespace, kind string) (Record, error) {
-	r := Record{Name: w.name, Type: kind}
+	r := Record{Name: w.name, Type: kind, Stored: w.stored}
 	parts := recordName.FindStringSubmatch(w.name)
 	switch {
 	case parts == nil:

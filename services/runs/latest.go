@@ -1,0 +1,70 @@
+package runs
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"time"
+)
+
+// clocksApart is by how much the clocks of a cluster and of its archive may differ.
+const clocksApart = time.Minute
+
+// latest keeps the newest of the runs that it is given, up to a number. The archive
+// gives runs by when they were stored, which says little about when they were made:
+// one that was stored days late comes first.
+type latest struct {
+	most int
+	runs oldestFirst
+}
+
+// wants says whether a run that was made at a time may be one of the newest.
+func (l *latest) wants(created time.Time) bool {
+	return len(l.runs) < l.most || !created.Before(l.runs[0].created)
+}
+
+// add takes a run, in place of the oldest when there are too many.
+func (l *latest) add(r listed) {
+	switch {
+	case len(l.runs) < l.most:
+		heap.Push(&l.runs, r)
+	case newer(r, l.runs[0]) < 0:
+		l.runs[0] = r
+		heap.Fix(&l.runs, 0)
+	}
+}
+
+// whole says that no run that was stored at a time or before is one of the newest:
+// it was made before it was stored. When is unknown for a zero time.
+func (l *latest) whole(stored time.Time) bool {
+	return len(l.runs) == l.most && !stored.IsZero() && l.runs[0].created.After(stored.Add(clocksApart))
+}
+
+// all gives the runs, newest first.
+func (l *latest) all() []listed {
+	slices.SortFunc(l.runs, newer)
+	return l.runs
+}
+
+// newer orders runs as lists do.
+func newer(a, b listed) int {
+	return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.row.Result, b.row.Result))
+}
+
+// oldestFirst is a heap.
+type oldestFirst []listed
+
+func (h oldestFirst) Len() int           { return len(h) }
+func (h oldestFirst) Less(i, j int) bool { return newer(h[i], h[j]) > 0 }
+func (h oldestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push is for container/heap.
+func (h *oldestFirst) Push(x any) { *h = append(*h, x.(listed)) }
+
+// Pop is for container/heap.
+func (h *oldestFirst) Pop() any {
+	last := len(*h) - 1
+	r := (*h)[last]
+	*h = (*h)[:last]
+	return r
+}
