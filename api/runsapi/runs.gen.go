@@ -138,6 +138,9 @@ type Failure struct {
 	// Log Whether the TaskRun's log was archived.
 	Log FailureLog `json:"log"`
 
+	// Note What was left out of the reading, in words: the rest of a log longer than 256 MiB, of which the last lines are not known either, or lines of one that comes near known failures all the time. Absent when nothing was.
+	Note *string `json:"note,omitempty"`
+
 	// Step The first step that exited non-zero. Absent when none did.
 	Step *string `json:"step,omitempty"`
 

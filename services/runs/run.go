@@ -17,6 +17,7 @@ import (
 	"hangar.io/glidepath/internal/lifecycle"
 	"hangar.io/glidepath/internal/seal"
 	"hangar.io/glidepath/internal/telemetry"
+	"hangar.io/glidepath/internal/upstream"
 	explained "hangar.io/glidepath/services/runs/explain"
 )
 
@@ -46,7 +47,8 @@ func serve(ctx context.Context, cfg Config, contract []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	from, err := openArchive(cfg, tracing)
+	requests := upstream.NewMetrics(reg)
+	from, err := openArchive(cfg, tracing, requests)
 	if err != nil {
 		return err
 	}
@@ -70,7 +72,7 @@ func serve(ctx context.Context, cfg Config, contract []byte) (err error) {
 		return err
 	}
 	s.failures = failures
-	if s.tests, err = openTests(cfg, tracing); err != nil {
+	if s.tests, err = openTests(cfg, tracing, requests); err != nil {
 		return err
 	}
 	warmer, err := newWarmer(cfg, s, redis, reg)

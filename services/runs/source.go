@@ -8,12 +8,13 @@ import (
 
 	"hangar.io/glidepath/internal/outbound"
 	"hangar.io/glidepath/internal/telemetry"
+	"hangar.io/glidepath/internal/upstream"
 	"hangar.io/glidepath/services/runs/results"
 	"hangar.io/glidepath/services/runs/testkube"
 )
 
 // openArchive gives the client of Tekton Results.
-func openArchive(cfg Config, tracing *telemetry.Tracing) (*results.Client, error) {
+func openArchive(cfg Config, tracing *telemetry.Tracing, requests *upstream.Metrics) (*results.Client, error) {
 	source, err := outbound.NewSource("Tekton Results", cfg.ResultsTLS)
 	if err != nil {
 		return nil, err
@@ -23,7 +24,7 @@ func openArchive(cfg Config, tracing *telemetry.Tracing) (*results.Client, error
 		return nil, fmt.Errorf("configuring Tekton Results: %w", err)
 	}
 	name := func(*http.Request) string { return "read results" }
-	c := results.Config{URL: cfg.ResultsURL, Transport: tracing.Transport(source.Transport(proxies, outbound.Bounds{}), name)}
+	c := results.Config{URL: cfg.ResultsURL, Transport: tracing.Transport(source.Transport(proxies, outbound.Bounds{}), name), Metrics: requests}
 	if file := cfg.ResultsTokenFile; file != "" {
 		c.Token = func() (string, error) { return readToken(file) }
 	}
@@ -39,12 +40,8 @@ func readToken(file string) (string, error) {
 	return string(bytes.TrimSpace(raw)), nil
 }
 
-// testConnections bounds those to Testkube: eight lists that are read in full,
-// four at a time each.
-const testConnections = 32
-
 // openTests gives the client of Testkube.
-func openTests(cfg Config, tracing *telemetry.Tracing) (*testkube.Client, error) {
+func openTests(cfg Config, tracing *telemetry.Tracing, requests *upstream.Metrics) (*testkube.Client, error) {
 	source, err := outbound.NewSource("Testkube", cfg.TestkubeTLS)
 	if err != nil {
 		return nil, err
@@ -53,10 +50,10 @@ func openTests(cfg Config, tracing *telemetry.Tracing) (*testkube.Client, error)
 	if err != nil {
 		return nil, fmt.Errorf("configuring Testkube: %w", err)
 	}
-	transport := source.Transport(proxies, outbound.Bounds{Header: cfg.Wait, Connections: testConnections})
+	transport := source.Transport(proxies, outbound.Bounds{Header: cfg.Wait, Connections: testkube.Connections})
 	return testkube.New(testkube.Config{
-		URL: cfg.TestkubeURL, Transport: tracing.Transport(transport, testkube.SpanName),
+		URL: cfg.TestkubeURL, Transport: tracing.Transport(transport, testkube.SpanName), Metrics: requests,
 		// What is left of the wait is for the list itself.
-		DetailTime: cfg.Wait / 2, DetailsTime: cfg.Wait * 6 / 10,
+		DetailTime: cfg.Wait / 2, DetailsTime: cfg.Wait * 6 / 10, RequestTime: cfg.Wait, Stall: cfg.Wait / 2,
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,19 +40,19 @@ type Entry struct {
 	Evidence string `json:"evidence,omitempty"`
 	// Log is LogArchived or LogMissing.
 	Log string `json:"log"`
+	// Note says what was left out of the reading; empty: nothing was. What is
+	// said besides then holds for the rest.
+	Note string `json:"note,omitempty"`
 }
 
 // atOnce is how many logs are read at the same time.
 const atOnce = 4
 
-// maxMessage bounds what is read of a condition's message.
-const maxMessage = 64 << 10
-
 // Explain explains the failed ones of the TaskRuns, in the order in which they
 // began. The others' logs are not read. A log that cannot be read is an error:
-// that nothing matched means that all was read.
+// that nothing matched means that all was read, but for what a note says.
 func (c *Catalogue) Explain(ctx context.Context, taskRuns []*tekton.Object, logs Logs) ([]Entry, error) {
-	toExplain := slices.DeleteFunc(slices.Clone(taskRuns), func(tr *tekton.Object) bool { return !failed(tr) })
+	toExplain := slices.DeleteFunc(slices.Clone(taskRuns), func(tr *tekton.Object) bool { return !tr.Outcome().Failed() })
 	slices.SortStableFunc(toExplain, byStart)
 	entries := make([]Entry, len(toExplain))
 	reading, ctx := errgroup.WithContext(ctx)
@@ -80,19 +81,17 @@ func (c *Catalogue) one(ctx context.Context, tr *tekton.Object, logs Logs) (Entr
 		return Entry{}, fmt.Errorf("reading the log of %s: %w", tr.Metadata.Name, err)
 	default:
 		err = eachLine(log, c.maxLog, reader.line)
-		_ = log.Close() // it was read to its end or not at all
-		if err != nil {
+		_ = log.Close() // it was read, or does not count
+		if errors.Is(err, errTooLong) {
+			reader.cut = true
+		} else if err != nil {
 			return Entry{}, fmt.Errorf("the log of %s: %w", tr.Metadata.Name, err)
 		}
 	}
 	message := tr.Ended().Message
-	message = message[:min(len(message), maxMessage)]
-	reader.matcher.tested = 0 // whatever the log was made for
-	for line := range bytes.SplitSeq([]byte(message), []byte("\n")) {
-		reader.matcher.test(clean(line))
-	}
-	entry.KnownFailure = reader.matcher.found()
-	switch last := reader.tail.String(); {
+	reader.message(message)
+	entry.KnownFailure, entry.Note = reader.matcher.found(), reader.note()
+	switch last := reader.last(); {
 	case entry.KnownFailure != nil:
 		entry.Evidence = reader.matcher.line
 	case last != "":
@@ -110,6 +109,7 @@ type logReader struct {
 	step      string
 	matcher   *matcher
 	tail      *tail
+	cut       bool // the log is longer than what is read
 }
 
 func (c *Catalogue) reader(steps []string, step string) *logReader {
@@ -133,4 +133,33 @@ func (r *logReader) line(line []byte, continued bool) {
 	if r.step != "" {
 		r.matcher.test(text)
 	}
+}
+
+// message takes the message of the TaskRun's condition, which is tested whatever
+// the log was made for.
+func (r *logReader) message(text string) {
+	r.matcher.tested = 0
+	for line := range bytes.SplitSeq([]byte(text), []byte("\n")) {
+		r.matcher.test(clean(line))
+	}
+}
+
+// last gives the last lines, "" where nobody knows them.
+func (r *logReader) last() string {
+	if r.cut {
+		return ""
+	}
+	return r.tail.String()
+}
+
+// note says what was left out.
+func (r *logReader) note() string {
+	var left []string
+	if r.cut {
+		left = append(left, fmt.Sprintf("the log is longer than %d MiB, and was read that far", r.catalogue.maxLog>>20))
+	}
+	if r.matcher.skipped {
+		left = append(left, "not all lines were held against all known failures, as too many come near one")
+	}
+	return strings.Join(left, "; ")
 }

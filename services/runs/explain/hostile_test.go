@@ -49,17 +49,55 @@ func TestALogMadeToBeSlowIsTestedWithinABound(t *testing.T) {
 		if err != nil || entries[0].KnownFailure == nil || entries[0].KnownFailure.ID != want {
 			t.Errorf("after %d lines that come near: %+v, %v", near, entries, err)
 		}
+		if said := strings.Contains(entries[0].Note, "not all lines were held against"); said != (near > 1000) {
+			t.Errorf("after %d lines that come near the note is %q", near, entries[0].Note)
+		}
+	}
+	// Whoever is told that nothing matched is told too that not all was tested.
+	entries, err := c.Explain(t.Context(), archived(t, taskRun("run-x", "unit=1")), reading(func() io.Reader { return strings.NewReader(strings.Repeat("boom 67890\n", 1100)) }))
+	if err != nil || entries[0].KnownFailure != nil || entries[0].Note == "" || !strings.Contains(entries[0].Evidence, "boom 67890\n") {
+		t.Errorf("%+v, %v", entries, err)
 	}
 }
 
+// What is read of a log that is longer than that counts, and the answer says that
+// it is not all. What its last lines are nobody knows.
 func TestALogWithoutAnEndIsNotReadForEver(t *testing.T) {
 	t.Parallel()
+	const note = "the log is longer than 1 MiB, and was read that far"
+	for name, tt := range map[string]struct {
+		first, known, evidence string
+	}{
+		"nothing known in what was read": {"", "", `"step-unit" exited with code 1`},
+		"something known at its start":   {"boom 1\n", "Boom", "boom 1"},
+	} {
+		c := own(t, "Boom", "boom")
+		c.Limit(1<<20, 1<<20)
+		log := io.MultiReader(strings.NewReader(tt.first), endless(strings.Repeat("x", 1000)+"\n"))
+		entries, err := c.Explain(t.Context(), archived(t, taskRun("run-x", "unit=1")), reading(func() io.Reader { return log }))
+		if err != nil || len(entries) != 1 {
+			t.Fatalf("%s: %+v, %v", name, entries, err)
+		}
+		e := entries[0]
+		if (e.KnownFailure != nil) != (tt.known != "") || e.Evidence != tt.evidence || e.Note != note || e.Log != explain.LogArchived {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+	// One that is just as long as may be is all there.
 	c := own(t, "Boom", "boom")
 	c.Limit(1<<20, 1<<20)
-	tr := taskRun("run-x", "unit=1")
-	entries, err := c.Explain(t.Context(), archived(t, tr), reading(func() io.Reader { return endless(strings.Repeat("x", 1000) + "\n") }))
-	if err == nil {
-		t.Errorf("%+v", entries)
+	whole := strings.Repeat("x\n", 1<<19-2) + "end\n"
+	entries, err := c.Explain(t.Context(), archived(t, taskRun("run-x", "unit=1")), reading(func() io.Reader { return strings.NewReader(whole) }))
+	if err != nil || entries[0].Note != "" || !strings.HasSuffix(entries[0].Evidence, "end") {
+		t.Errorf("%+v, %v", entries, err)
+	}
+}
+
+func TestAMessageIsTestedHoweverLongItIs(t *testing.T) {
+	t.Parallel()
+	tr := taskRun("run-x", "unit=1").with("False", strings.Repeat("waiting\n", 20_000)+"boom at last")
+	if got := explained(t, own(t, "Boom", "boom"), nil, tr); got[0].KnownFailure == nil || got[0].Evidence != "boom at last" || got[0].Note != "" {
+		t.Errorf("%.300v", got[0])
 	}
 }
 

@@ -17,6 +17,7 @@ type matcher struct {
 	best      int    // index of the failure, len(failures) for none yet
 	line      string // that showed it, the first one that did
 	tested    int64  // bytes
+	skipped   bool   // something was not tested, since so much was
 	scratch   []byte
 	due       []int
 }
@@ -42,7 +43,11 @@ func (m *matcher) test(line []byte) {
 	}
 	for _, i := range m.due {
 		p := c.patterns[i]
-		if p.failure >= m.best || m.tested > c.maxTested {
+		switch {
+		case p.failure >= m.best:
+			return
+		case m.tested > c.maxTested:
+			m.skipped = true
 			return
 		}
 		m.tested += int64(len(line))

@@ -7,13 +7,6 @@ import (
 	"hangar.io/glidepath/services/runs/tekton"
 )
 
-// failed says whether a TaskRun failed; one that timed out or was cancelled did
-// too.
-func failed(tr *tekton.Object) bool {
-	outcome := tr.Outcome()
-	return outcome != tekton.Succeeded && outcome != tekton.Unfinished
-}
-
 // task is the name that the pipeline has for a TaskRun.
 func task(tr *tekton.Object) string {
 	return cmp.Or(tr.Metadata.Labels["tekton.dev/pipelineTask"], tr.Spec.Task.Name, tr.Metadata.Name)

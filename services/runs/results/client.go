@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
+
+	"hangar.io/glidepath/internal/upstream"
 )
 
 const (
@@ -31,14 +32,19 @@ type Limits struct {
 	// RecordBytes is how large the value of one record may be, as archived; 4 MiB,
 	// more than twice of what a cluster can hold.
 	RecordBytes int
-	// LogBytes is how large one log may be; 256 MiB.
+	// LogBytes is how large one log may be; 1 GiB.
 	LogBytes int64
 	// Records is how many records one list may have; 500,000.
 	Records int
 	// Attempts is how often one request is made; 3.
 	Attempts int
-	// Pause is about how long the first pause between attempts is; 200 ms.
+	// Pause is about how long the first pause between attempts is; 200 ms. A
+	// server that asks for a longer one gets it, where there is time for that.
 	Pause time.Duration
+	// AtOnce is how many requests are under way at most, an answer that is being
+	// read among them; 32. LogsAtOnce is the same for those of logs, which have
+	// turns of their own since they may be read as slowly as somebody takes them; 16.
+	AtOnce, LogsAtOnce int
 	// Stall is how long an answer may bring nothing; 20 s.
 	Stall time.Duration
 	// Time is how long one request, and one list with what is done with its
@@ -50,10 +56,12 @@ func (l Limits) withDefaults() Limits {
 	set(&l.PageRecords, 200)
 	set(&l.PageBytes, 256<<20)
 	set(&l.RecordBytes, 4<<20)
-	set(&l.LogBytes, 256<<20)
+	set(&l.LogBytes, 1<<30)
 	set(&l.Records, 500_000)
 	set(&l.Attempts, 3)
 	set(&l.Pause, 200*time.Millisecond)
+	set(&l.AtOnce, 32)
+	set(&l.LogsAtOnce, 16)
 	set(&l.Stall, 20*time.Second)
 	set(&l.Time, 90*time.Second)
 	return l
@@ -78,6 +86,8 @@ type Config struct {
 	Token func() (string, error)
 	// Limits bound what is read.
 	Limits Limits
+	// Metrics counts the requests. Nil: nobody does.
+	Metrics *upstream.Metrics
 	// Now is the clock that the window counts from. Nil: time.Now.
 	Now func() time.Time
 }
@@ -85,12 +95,22 @@ type Config struct {
 // Client reads Results. It is safe for concurrent use and holds nothing that has
 // to be closed.
 type Client struct {
-	http   *http.Client
-	base   *url.URL
-	token  func() (string, error)
-	limits Limits
-	now    func() time.Time
+	records *upstream.Client
+	logs    *upstream.Client
+	base    *url.URL
+	token   func() (string, error)
+	limits  Limits
+	now     func() time.Time
 }
+
+// What is asked for, as metrics name it.
+const (
+	kindRun   = "run"
+	kindRuns  = "runs"
+	kindTasks = "taskruns"
+	kindLog   = "log"
+	kindAlive = "alive" // whether an empty list is one
+)
 
 // New gives a client. It makes no call.
 func New(cfg Config) (*Client, error) {
@@ -104,11 +124,16 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	follow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the token goes nowhere else
-	return &Client{
-		http: &http.Client{Transport: cfg.Transport, CheckRedirect: follow}, base: base,
-		token: cfg.Token, limits: cfg.Limits.withDefaults(), now: cfg.Now,
-	}, nil
+	if cfg.Metrics == nil {
+		cfg.Metrics = upstream.NewMetrics(nil)
+	}
+	c := &Client{base: base, token: cfg.Token, limits: cfg.Limits.withDefaults(), now: cfg.Now}
+	counts := cfg.Metrics.Of("results", kindRun, kindRuns, kindTasks, kindLog, kindAlive)
+	of := func(atOnce int) *upstream.Client {
+		return upstream.New(upstream.Config{Transport: cfg.Transport, AtOnce: atOnce, Time: c.limits.Time, Stall: c.limits.Stall, Counts: counts})
+	}
+	c.records, c.logs = of(c.limits.AtOnce), of(c.limits.LogsAtOnce)
+	return c, nil
 }
 
 // CheckURL says what is wrong with the URL of Results, without its text, which
@@ -138,49 +163,49 @@ func path(parts ...string) (string, error) {
 	return basePath + strings.Join(parts, "/"), nil
 }
 
+// ask is a request: what kind it is of, and what is being done with it.
+type ask struct{ kind, doing string }
+
 // get makes one request for what is at a path. The caller closes the body.
-func (c *Client) get(ctx context.Context, doing, path string, query url.Values) (*http.Response, error) {
+func (c *Client) get(ctx context.Context, a ask, path string, query url.Values) (*upstream.Answer, error) {
 	u := *c.base
 	u.Path, u.RawQuery = u.Path+path, query.Encode()
-	ctx, cancel := context.WithTimeout(ctx, c.limits.Time) // ends with the body
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		cancel()
-		return nil, failed(doing, 0, err)
+		return nil, failed(a.doing, 0, err)
 	}
 	if c.token != nil {
 		token, err := c.token()
 		if err != nil {
-			cancel()
-			return nil, &Error{Doing: doing, Cause: fmt.Errorf("reading the token: %w", err)}
+			return nil, &Error{Doing: a.doing, Cause: fmt.Errorf("reading the token: %w", err)}
 		}
 		if token != "" {
 			req.Header.Set("Authorization", "Bearer "+token)
 		}
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		cancel()
-		return nil, failed(doing, 0, err)
+	asked := c.records
+	if a.kind == kindLog {
+		asked = c.logs
 	}
-	resp.Body = watch(resp.Body, c.limits.Stall, cancel)
-	return resp, nil
+	answer, err := asked.Do(req, a.kind)
+	if err != nil {
+		return nil, failed(a.doing, 0, err)
+	}
+	return answer, nil
 }
 
 // again calls once until it gives something, with pauses, as often as is allowed.
-// What cannot change is not asked for again.
+// What cannot change is not asked for again, and nothing is when ctx will have
+// ended by then.
 func (c *Client) again(ctx context.Context, once func() error) error {
+	// A list of its own, or a fill, may have no end.
+	ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
+	defer cancel()
 	pause := c.limits.Pause
 	for attempt := 1; ; attempt++ {
 		err := once()
-		if e, ok := errors.AsType[*Error](err); !ok || !e.retryable() || attempt >= c.limits.Attempts {
-			return err
-		}
-		timer := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // jitter is no secret
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		e, ok := errors.AsType[*Error](err)
+		if !ok || !e.retryable() || attempt >= c.limits.Attempts || !upstream.Pause(ctx, pause, e.after) {
 			return err
 		}
 		pause *= 3

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
+	"time"
+
+	"hangar.io/glidepath/internal/upstream"
 )
 
 var (
@@ -27,6 +29,17 @@ type Error struct {
 	Status int
 	// Cause is what went wrong with an answer or on the way to it; may be nil.
 	Cause error
+
+	// after is how long the server asked to be left alone, if it did so.
+	after   time.Duration
+	limited bool
+}
+
+// refused gives an Error for an answer that is none.
+func refused(doing string, answer *http.Response) *Error {
+	e := &Error{Doing: doing, Status: answer.StatusCode}
+	e.after, e.limited = upstream.RetryAfter(answer.Header)
+	return e
 }
 
 // Error says what failed.
@@ -49,6 +62,8 @@ func (e *Error) retryable() bool {
 	switch e.Status {
 	case 0, http.StatusOK: // on the way, or in the middle of the answer
 		return !errors.Is(e.Cause, errFinal) && !errors.Is(e.Cause, context.Canceled)
+	case http.StatusTooManyRequests: // of Results itself, that an answer is too large
+		return e.limited
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	default:
@@ -67,12 +82,8 @@ func (e *finalError) Error() string { return e.text }
 
 func (e *finalError) Is(target error) bool { return target == errFinal }
 
-// failed gives an Error for what a round trip or the reading of a body gave,
-// without the URL that net/http adds.
+// failed gives an Error for what a round trip or the reading of a body gave.
 func failed(doing string, status int, err error) *Error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
 	return &Error{Doing: doing, Status: status, Cause: err}
 }
 

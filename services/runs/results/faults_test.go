@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -62,7 +63,8 @@ func TestWhatFailsWhileAListIsRead(t *testing.T) {
 		"cut in the middle of the last page":  {faults: []standin.Fault{{Skip: 2, Cut: 700, Times: 1}}, asked: 4},
 		"the second page fails":               {faults: []standin.Fault{{Skip: 1, Status: 500}}, fails: true, status: 500, asked: 4},
 		"the second page comes empty, once":   {faults: []standin.Fault{{Skip: 1, Empty: true, Times: 1}}, asked: 4},
-		"the second page comes empty":         {faults: []standin.Fault{{Skip: 1, Empty: true}}, fails: true, status: 200, asked: 4},
+		"every page but the first is empty":   {faults: []standin.Fault{{Path: "page_token", Empty: true}}, fails: true, status: 200, asked: 5},
+		"all comes empty from the second on":  {faults: []standin.Fault{{Skip: 1, Empty: true}}, fails: true, status: 200, asked: 5},
 		"pages that go in a circle":           {faults: []standin.Fault{{Path: "page_token", Loop: "CgEtGiYKJDA"}}, fails: true, asked: 3},
 		"a page that names itself":            {faults: []standin.Fault{{Loop: "CgEtGiYKJDA"}}, fails: true, asked: 2},
 		"an answer that stops":                {faults: []standin.Fault{{Hang: 500}}, limits: results.Limits{Stall: 50 * time.Millisecond, Attempts: 2}, fails: true, status: 200, asked: 2},
@@ -154,6 +156,45 @@ func TestAListThatChangesWhileItIsPaged(t *testing.T) {
 	check(t, a.client(small).PipelineRuns(t.Context(), shop, now.Add(-12*time.Hour)), 0, 1, 2, 3, 4, 5, 6, 8, 9, 60, 10, 11)
 }
 
+// What is behind a page may be deleted before it is read. The page before it says
+// so when it is asked for again.
+func TestTheLastPageIsDeletedWhileAListIsPaged(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		deleted, want []int
+		asked         int
+	}{
+		"all that it had":           {[]int{10, 11}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3 + 2 + 1},
+		"and one of those before":   {[]int{9, 10, 11}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3 + 2 + 1}, // it was read already
+		"all that two of them had":  {[]int{5, 6, 7, 8, 9, 10, 11}, nil, 0},
+		"all, and a new one begins": {[]int{10, 11}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 3 + 2 + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := aDayOf(t, 12)
+			a.SetFaults(standin.Fault{Skip: 2, Times: 1, Before: func() {
+				for _, n := range tt.deleted {
+					a.DeleteRecord(shop, uid(n), uid(n))
+				}
+				if strings.Contains(name, "new") {
+					a.run(shop, 50, now)
+				}
+			}})
+			list := a.client(small).PipelineRuns(t.Context(), shop, now.Add(-12*time.Hour))
+			if tt.want == nil {
+				_, err := uids(list)
+				checkFailure(t, err, http.StatusOK) // the next call reads it whole
+				check(t, a.client(small).PipelineRuns(t.Context(), shop, now.Add(-12*time.Hour)), 0, 1, 2, 3, 4)
+				return
+			}
+			check(t, list, tt.want...)
+			if n := len(a.Requests()); n != tt.asked {
+				t.Errorf("%d requests, want %d", n, tt.asked)
+			}
+		})
+	}
+}
+
 // Whoever wants them in the order of their creation has to know.
 func TestRecordsSayWhenTheyWereStored(t *testing.T) {
 	t.Parallel()
@@ -193,6 +234,32 @@ func TestPagesThatAreTooLargeToSendAreAskedForInParts(t *testing.T) {
 	a.SetFaults(standin.Fault{Status: http.StatusTooManyRequests})
 	_, err := uids(a.client(results.Limits{PageRecords: 40}).PipelineRuns(t.Context(), shop, now.Add(-12*time.Hour)))
 	checkFailure(t, err, http.StatusTooManyRequests)
+}
+
+// Where a few records are many times larger than the others, those behind them are
+// not read five at a time.
+func TestAPageThatShrankGrowsAgain(t *testing.T) {
+	t.Parallel()
+	const runs = 200
+	a := aDayOf(t, runs)
+	a.SetFaults(standin.Fault{Path: "page_size=40", Times: 2, Status: http.StatusTooManyRequests})
+	got, err := uids(a.client(results.Limits{PageRecords: 40}).PipelineRuns(t.Context(), shop, now.Add(-runs*time.Hour)))
+	if err != nil || len(got) != runs {
+		t.Errorf("%d runs, %v", len(got), err)
+	}
+	var sizes []string
+	for _, r := range a.Requests() {
+		u, err := url.Parse(r.URI)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, u.Query().Get("page_size"))
+	}
+	// Too large, two that go well, twice that, too large again, and the next time later.
+	want := []string{"40", "10", "10", "20", "20", "40", "10", "10", "10", "10", "20", "20", "20", "20", "40"}
+	if !slices.Equal(sizes, want) {
+		t.Errorf("pages of %v were asked for, want %v", sizes, want)
+	}
 }
 
 // A record that is not what it should be is an error of its own. Those around it

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+
+	"hangar.io/glidepath/internal/upstream"
 )
 
 // PipelineRun gives the archived run of a UID, or ErrNotFound.
@@ -44,21 +46,22 @@ const doingRun = "reading a PipelineRun"
 // record reads one record of a PipelineRun.
 func (c *Client) record(ctx context.Context, namespace, at string) (r Record, err error) {
 	err = c.again(ctx, func() error {
-		resp, err := c.get(ctx, doingRun, at, nil)
+		answer, err := c.get(ctx, ask{kindRun, doingRun}, at, nil)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
-		switch resp.StatusCode {
+		defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
+		switch answer.StatusCode {
 		case http.StatusOK:
 		case http.StatusNotFound:
-			return c.absent(doingRun, resp)
+			return c.absent(doingRun, answer)
 		default:
-			return &Error{Doing: doingRun, Status: resp.StatusCode}
+			return refused(doingRun, answer.Response)
 		}
-		w, err := readRecord(resp.Body, c.limits)
+		w, err := readRecord(answer.Body, c.limits)
 		if err != nil {
-			return failed(doingRun, resp.StatusCode, err)
+			answer.Reject()
+			return failed(doingRun, answer.StatusCode, err)
 		}
 		r, err = w.decode(namespace, PipelineRun)
 		return err
@@ -75,15 +78,15 @@ func (c *Client) alive(ctx context.Context, namespace string) error {
 		return &Error{Doing: doing, Cause: err}
 	}
 	err = c.again(ctx, func() error {
-		resp, err := c.get(ctx, doing, at, nil)
+		answer, err := c.get(ctx, ask{kindAlive, doing}, at, nil)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
-		if resp.StatusCode == http.StatusNotFound {
-			return c.absent(doing, resp)
+		defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
+		if answer.StatusCode == http.StatusNotFound {
+			return c.absent(doing, answer)
 		}
-		return &Error{Doing: doing, Status: resp.StatusCode}
+		return refused(doing, answer.Response)
 	})
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -123,10 +126,11 @@ func refusal(body io.Reader) *status {
 // absent gives ErrNotFound when it was Results that said 404, about what was
 // asked for. A relay that leads nowhere, or a server that lacks the path, is no
 // proof of anything.
-func (c *Client) absent(doing string, resp *http.Response) error {
-	s := refusal(resp.Body)
+func (c *Client) absent(doing string, answer *upstream.Answer) error {
+	s := refusal(answer.Body)
 	if s == nil || s.Code != codeNotFound || s.Message == unrouted {
-		return &Error{Doing: doing, Status: resp.StatusCode, Cause: final("not in Results' own words")}
+		answer.Reject()
+		return &Error{Doing: doing, Status: answer.StatusCode, Cause: final("not in Results' own words")}
 	}
 	return fmt.Errorf("%s: %w", doing, ErrNotFound)
 }

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"hangar.io/glidepath/internal/upstream"
 )
 
 // creationUnit is how exact Kubernetes writes the time of creation.
@@ -72,7 +74,14 @@ type query struct {
 	believed bool
 }
 
-func (q query) doing() string { return "listing " + q.kind + "s" }
+func (q query) ask() ask {
+	if q.kind == TaskRun {
+		return ask{kindTasks, "listing TaskRuns"}
+	}
+	return ask{kindRuns, "listing PipelineRuns"}
+}
+
+func (q query) doing() string { return q.ask().doing }
 
 func fails(err error) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) { yield(Record{}, err) }
@@ -88,7 +97,7 @@ func (c *Client) list(ctx context.Context, q query) iter.Seq2[Record, error] {
 		ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
 		defer cancel()
 		l := &listing{
-			client: c, query: q, path: at, size: c.limits.PageRecords, yield: yield,
+			client: c, query: q, path: at, size: newPageSize(c.limits.PageRecords), yield: yield,
 			seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, tokens: map[string]struct{}{},
 		}
 		if err := l.pages(ctx); err != nil && !errors.Is(err, errStop) {
@@ -105,22 +114,23 @@ type listing struct {
 	client *Client
 	query  query
 	path   string
-	size   int // of a page
+	size   pageSize
 	yield  func(Record, error) bool
 
 	seed   maphash.Seed
 	seen   map[uint64]struct{} // hashes of the names of records
 	tokens map[string]struct{}
+	back   bool // a page was asked for again, since the one behind it came empty
 }
 
 // pages reads every page.
 func (l *listing) pages(ctx context.Context) error {
-	for token := ""; ; {
-		var p *page
-		err := l.client.again(ctx, func() (err error) {
-			p, err = l.page(ctx, token)
-			return err
-		})
+	for before, token := "", ""; ; {
+		p, err := l.next(ctx, token)
+		if errors.Is(err, errEmptied) && !l.back {
+			token, l.back = before, true
+			p, err = l.lookBack(ctx, token, err)
+		}
 		switch {
 		case err != nil:
 			return err
@@ -135,62 +145,92 @@ func (l *listing) pages(ctx context.Context) error {
 		case p.next == "":
 			return nil
 		}
-		if _, again := l.tokens[p.next]; again {
+		if l.followed(p.next) {
 			return &Error{Doing: l.query.doing(), Cause: final("a page names one before it as the next")}
 		}
 		l.tokens[p.next] = struct{}{}
-		token = p.next
+		before, token = token, p.next
 	}
 }
 
+// next reads one page, in as many attempts as there are.
+func (l *listing) next(ctx context.Context, token string) (p *page, err error) {
+	err = l.client.again(ctx, func() (err error) {
+		p, err = l.page(ctx, token)
+		return err
+	})
+	return p, err
+}
+
+// lookBack reads the page before one that came empty once more. Where what that had
+// was deleted meanwhile, this one names no next page any more, or another. As long
+// as it names the same, empty is the word of a database that failed.
+func (l *listing) lookBack(ctx context.Context, token string, empty error) (*page, error) {
+	switch p, err := l.next(ctx, token); {
+	case err != nil:
+		return nil, err
+	case p.records == 0 || l.followed(p.next):
+		return nil, empty
+	default:
+		return p, nil
+	}
+}
+
+func (l *listing) followed(token string) bool {
+	_, ok := l.tokens[token]
+	return ok
+}
+
+// errEmptied says that a page that was named as the next one has nothing.
+var errEmptied = errors.New("a page that has records came empty")
+
 // page reads one page. Records that were given out before are not given again.
 func (l *listing) page(ctx context.Context, token string) (*page, error) {
-	resp, err := l.get(ctx, token)
+	answer, err := l.get(ctx, token)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
-	p, err := readPage(resp.Body, l.client.limits, l.take)
+	defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
+	p, err := readPage(answer.Body, l.client.limits, l.take)
 	switch {
 	case errors.Is(err, errStop):
 		return nil, err
 	case err != nil:
-		return nil, failed(l.query.doing(), resp.StatusCode, err)
+		answer.Reject()
+		return nil, failed(l.query.doing(), answer.StatusCode, err)
 	case p.records == 0 && token != "":
-		return nil, &Error{Doing: l.query.doing(), Status: resp.StatusCode, Cause: errors.New("a page that has records came empty")}
+		answer.Reject()
+		return nil, failed(l.query.doing(), answer.StatusCode, errEmptied)
 	}
+	l.size.passed()
 	return p, nil
 }
 
 // get asks for one page, of fewer records when as many are too large to send.
-func (l *listing) get(ctx context.Context, token string) (*http.Response, error) {
+func (l *listing) get(ctx context.Context, token string) (*upstream.Answer, error) {
 	for {
-		values := url.Values{"filter": {string(l.query.filter)}, "order_by": {"create_time desc"}, "page_size": {strconv.Itoa(l.size)}}
+		values := url.Values{"filter": {string(l.query.filter)}, "order_by": {"create_time desc"}, "page_size": {strconv.Itoa(l.size.now)}}
 		if token != "" {
 			values.Set("page_token", token)
 		}
 		if l.query.fields != "" {
 			values.Set("fields", l.query.fields)
 		}
-		resp, err := l.client.get(ctx, l.query.doing(), l.path, values)
-		if err != nil {
-			return nil, err
-		}
+		answer, err := l.client.get(ctx, l.query.ask(), l.path, values)
 		switch {
-		case resp.StatusCode == http.StatusOK:
-			return resp, nil
-		case resp.StatusCode == http.StatusTooManyRequests && l.size > minPage:
-			l.size = max(minPage, l.size/4)
-			drain(resp.Body)
-		default:
-			defer drain(resp.Body)
-			return nil, &Error{Doing: l.query.doing(), Status: resp.StatusCode}
+		case err != nil:
+			return nil, err
+		case answer.StatusCode == http.StatusOK:
+			return answer, nil
+		}
+		why := refused(l.query.doing(), answer.Response)
+		drain(answer.Body)
+		// With a time to wait, it is somebody on the way who has had enough.
+		if why.Status != http.StatusTooManyRequests || why.limited || !l.size.shrink() {
+			return nil, why
 		}
 	}
 }
-
-// minPage is the smallest page that Results gives.
-const minPage = 5
 
 // take takes one record of a page.
 func (l *listing) take(w wireRecord) error {

@@ -15,25 +15,31 @@ const doingLog = "reading a log"
 // Log gives the stored log of a TaskRun as it is sent, to be closed by the caller,
 // or ErrNoLog when Results stored none. result is the Result that holds the
 // TaskRun ([Record.Result]). A read of it that fails is an *Error: what came
-// before is then not the whole log.
+// before is then not the whole log. A uid that Results has no log under, since it
+// cannot be one, is of a bad record.
 //
 // The text is whatever steps wrote: any bytes. A server that keeps logs itself
 // adds a newline after every 32 KiB and one at the end.
 func (c *Client) Log(ctx context.Context, namespace, result, taskRunUID string) (io.ReadCloser, error) {
 	at, err := path(namespace, "results", result, "logs", taskRunUID)
 	if err != nil || namespace == anyNamespace || result == anyNamespace || taskRunUID == anyNamespace {
-		return nil, ErrNoLog
+		return nil, badRecord("", "its uid or its Result's name can be none")
 	}
-	var log io.ReadCloser
+	var log *logText
 	err = c.again(ctx, func() error {
-		resp, err := c.get(ctx, doingLog, at, nil)
+		answer, err := c.get(ctx, ask{kindLog, doingLog}, at, nil)
 		if err != nil {
 			return err
 		}
-		if log, err = openLog(resp, c.limits.LogBytes); err != nil {
-			_ = resp.Body.Close() // it was no log
+		if log, err = openLog(answer.Response, c.limits.LogBytes); err != nil {
+			if answer.StatusCode == http.StatusOK && !errors.Is(err, ErrNoLog) {
+				answer.Reject()
+			}
+			_ = answer.Body.Close() // it was no log
+			return err
 		}
-		return err
+		log.reject = answer.Reject
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -43,7 +49,7 @@ func (c *Client) Log(ctx context.Context, namespace, result, taskRunUID string) 
 
 // openLog takes an answer for a log. It waits for the first byte: nothing is what
 // some servers send for a log that was not stored.
-func openLog(resp *http.Response, most int64) (io.ReadCloser, error) {
+func openLog(resp *http.Response, most int64) (*logText, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, noLog(resp)
 	}
@@ -75,7 +81,7 @@ func noLog(resp *http.Response) error {
 			return ErrNoLog
 		}
 	}
-	return &Error{Doing: doingLog, Status: resp.StatusCode}
+	return refused(doingLog, resp)
 }
 
 const (
@@ -87,9 +93,10 @@ const (
 // logText is the text of a log. A server whose store fails in the middle has sent
 // 200 already, and puts the error behind what it has sent, as a line of JSON.
 type logText struct {
-	body io.Closer
-	r    *bufio.Reader
-	left int64
+	body   io.Closer
+	r      *bufio.Reader
+	left   int64
+	reject func() // notes that it was no log; nil while it is opened
 
 	ready     []byte // what is read and not given out; good until the next fill
 	lineStart bool   // ready's end is the end of a line
@@ -134,6 +141,9 @@ func (l *logText) fill() error {
 	}
 	if l.err != nil && l.lineStart && isFailure(line) {
 		l.err = &Error{Doing: doingLog, Status: http.StatusOK, Cause: errors.New("the log broke off")}
+		if l.reject != nil {
+			l.reject()
+		}
 		return l.err
 	}
 	l.ready, l.lineStart = line, bytes.HasSuffix(line, []byte{'\n'})

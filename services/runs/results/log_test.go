@@ -64,12 +64,13 @@ func TestLogsOfEveryKindOfServer(t *testing.T) {
 	}
 }
 
-func TestALogThatIsNoneByItsName(t *testing.T) {
+// Nothing says that such a TaskRun has no log: its record is wrong.
+func TestANameThatIsNoneIsNotALogThatIsMissing(t *testing.T) {
 	t.Parallel()
 	a := logOf(t, standin.Config{}, []byte("x"))
 	c := a.client(results.Limits{})
 	for _, n := range []struct{ namespace, result, uid string }{{"-", uid(1), uid(2)}, {shop, "-", uid(2)}, {shop, uid(1), "-"}, {shop, uid(1), "a/b"}, {"", "", ""}} {
-		if _, err := c.Log(t.Context(), n.namespace, n.result, n.uid); !errors.Is(err, results.ErrNoLog) {
+		if _, err := c.Log(t.Context(), n.namespace, n.result, n.uid); !errors.Is(err, results.ErrBadRecord) || errors.Is(err, results.ErrNoLog) {
 			t.Errorf("%v gives %v", n, err)
 		}
 	}

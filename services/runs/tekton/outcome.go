@@ -13,6 +13,10 @@ const (
 	TimedOut   Outcome = "timedOut"
 )
 
+// Failed says whether it is one that somebody wants explained: a run that timed
+// out or was cancelled failed too.
+func (o Outcome) Failed() bool { return o != Succeeded && o != Unfinished }
+
 // Ended gives the condition that says how a run ended or stands: the one of
 // type Succeeded, or a zero one.
 func (o *Object) Ended() Condition {

@@ -41,6 +41,16 @@ func TestTheConditionAloneSaysHowARunEnded(t *testing.T) {
 	}
 }
 
+func TestWhatHasFailedIsOneDecision(t *testing.T) {
+	for outcome, want := range map[tekton.Outcome]bool{
+		tekton.Unfinished: false, tekton.Succeeded: false, tekton.Failed: true, tekton.Cancelled: true, tekton.TimedOut: true,
+	} {
+		if got := outcome.Failed(); got != want {
+			t.Errorf("%q: %t", outcome, got)
+		}
+	}
+}
+
 func TestWhatARunSaysItWasFor(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object string

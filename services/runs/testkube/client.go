@@ -1,16 +1,18 @@
 package testkube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json/jsontext"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"time"
+
+	"hangar.io/glidepath/internal/upstream"
 )
 
 // ErrNotFound is an execution that is not there, or is not this app's: nobody
@@ -26,27 +28,49 @@ const (
 	maxDetailBytes = 8 << 20  // of one execution
 	attempts       = 3
 	firstPause     = 100 * time.Millisecond
+
+	// Connections is how many requests are under way at most: eight lists that
+	// are read in full, four at a time each.
+	Connections = 32
+
+	requestTime = 10 * time.Second
+	stall       = 5 * time.Second
 )
 
-// Config is how Testkube is reached. All fields are required.
+// What is asked for, as metrics name it.
+const (
+	kindList      = "list"
+	kindExecution = "execution"
+	kindArtifacts = "artifacts"
+	kindReport    = "report"
+)
+
+// Config is how Testkube is reached. URL, Transport, DetailTime and DetailsTime are required.
 type Config struct {
 	// URL is Testkube's, without the version: http://testkube-api-server.testkube:8088.
 	URL string
 	// Transport makes the requests; it bounds the connections of the process.
 	Transport http.RoundTripper
 	// DetailTime bounds reading one execution in full, DetailsTime reading all
-	// of a list. What is not read by then is shown from the list.
-	DetailTime, DetailsTime time.Duration
+	// of a list. What is not read by then is shown from the list. RequestTime
+	// bounds any other request with its answer; 0 is 10 s.
+	DetailTime, DetailsTime, RequestTime time.Duration
+	// Stall is how long an answer may bring nothing; 0 is 5 s.
+	Stall time.Duration
+	// Metrics counts the requests. Nil: nobody does.
+	Metrics *upstream.Metrics
 }
 
-// Client reads Testkube. It is safe for concurrent use. A call takes as long as
-// its context lets it, so that needs a deadline. An error that is none of the
-// above says what Testkube did, and neither what it sent nor what it was asked.
+// Client reads Testkube. It is safe for concurrent use. A call ends by itself, in
+// the time of the few requests that it takes; a context may end it before. An error
+// that is none of the above says what Testkube did, and neither what it sent nor
+// what it was asked.
 type Client struct {
 	base   *url.URL
-	http   *http.Client
+	ask    *upstream.Client
 	detail time.Duration
 	all    time.Duration
+	each   time.Duration
 }
 
 // New checks the URL; it makes no request.
@@ -55,10 +79,16 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Stall, cfg.RequestTime = cmp.Or(cfg.Stall, stall), cmp.Or(cfg.RequestTime, requestTime)
+	if cfg.Metrics == nil {
+		cfg.Metrics = upstream.NewMetrics(nil)
+	}
 	return &Client{
-		base: base.JoinPath("v1"), detail: cfg.DetailTime, all: cfg.DetailsTime,
-		// Testkube leads nowhere else. A redirect could lead anywhere inside.
-		http: &http.Client{Transport: cfg.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		base: base.JoinPath("v1"), detail: cfg.DetailTime, all: cfg.DetailsTime, each: cfg.RequestTime,
+		ask: upstream.New(upstream.Config{
+			Transport: cfg.Transport, AtOnce: Connections, Time: cfg.RequestTime, Stall: cfg.Stall,
+			Counts: cfg.Metrics.Of("testkube", kindList, kindExecution, kindArtifacts, kindReport),
+		}),
 	}, nil
 }
 
@@ -76,89 +106,111 @@ func ParseURL(value string) (*url.URL, error) {
 }
 
 // statusError is an answer that is not 200.
-type statusError struct{ status int }
+type statusError struct {
+	status int
+	after  time.Duration // how long Testkube, or what is before it, asked to be left alone
+}
 
 func (e *statusError) Error() string { return fmt.Sprintf("testkube answered %d", e.status) }
 
-// get asks for what is at the path segments below the version, escaped. It asks
-// again after a short while when nothing was answered, or by something in
-// between. The body belongs to the caller.
-func (c *Client) get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
-	target := c.base.JoinPath(path)
-	target.RawQuery = query.Encode()
+// request is something that is asked of Testkube: what kind it is of, the escaped
+// path segments below the version, and how often it is asked for at most.
+type request struct {
+	kind, path string
+	query      url.Values
+	tries      int
+}
+
+// get asks for something, again after a short while when nothing was answered, or
+// by something in between. The body belongs to the caller.
+func (c *Client) get(ctx context.Context, r request) (*upstream.Answer, error) {
+	target := c.base.JoinPath(r.path)
+	target.RawQuery = r.query.Encode()
+	waiting, cancel := context.WithTimeout(ctx, c.each)
+	defer cancel()
 	pause := firstPause
-	for attempt := 1; ; attempt++ {
-		body, err := c.try(ctx, target)
-		if err == nil || attempt == attempts || !again(ctx, err) {
-			return body, err
+	for try := 1; ; try++ {
+		answer, err := c.try(ctx, r.kind, target)
+		if err == nil {
+			return answer, nil
 		}
-		// Half of it is chance, so that those who failed together do not come together.
-		wait := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // nobody gains by guessing a pause
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return nil, fmt.Errorf("asking testkube: %w", context.Cause(ctx))
-		case <-wait.C:
+		asked, worth := again(err)
+		if try == r.tries || !worth || !upstream.Pause(waiting, pause, asked) {
+			if ctx.Err() != nil {
+				err = fmt.Errorf("asking testkube: %w", context.Cause(ctx))
+			}
+			return nil, err
 		}
 		pause *= 2
 	}
 }
 
-// again says whether the same request may be answered better at once.
-func again(ctx context.Context, err error) bool {
-	if ctx.Err() != nil {
-		return false
+// again says whether the same request may be answered better, and after what time
+// at the least.
+func again(err error) (time.Duration, bool) {
+	answered, ok := errors.AsType[*statusError](err)
+	if !ok {
+		return 0, true
 	}
-	if answered, ok := errors.AsType[*statusError](err); ok {
-		return answered.status == http.StatusBadGateway || answered.status == http.StatusServiceUnavailable || answered.status == http.StatusGatewayTimeout
+	switch answered.status {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return answered.after, true
+	default:
+		return 0, false
 	}
-	return true
 }
 
-func (c *Client) try(ctx context.Context, target *url.URL) (io.ReadCloser, error) {
+func (c *Client) try(ctx context.Context, kind string, target *url.URL) (*upstream.Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("asking testkube: %w", err)
+		return nil, errors.New("asking testkube: its URL is none") // without the URL
 	}
 	req.Header.Set("Accept", "application/json, */*;q=0.1")
 	req.Header.Set("User-Agent", "glidepath-runs")
-	resp, err := c.http.Do(req)
+	answer, err := c.ask.Do(req, kind)
 	if err != nil {
-		// Without the URL that net/http adds.
-		if u, ok := errors.AsType[*url.Error](err); ok {
-			err = u.Err
-		}
 		return nil, fmt.Errorf("asking testkube: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK {
+	if answer.StatusCode != http.StatusOK {
 		// What is left of a short body lets the connection be used again.
-		_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
-		_ = resp.Body.Close()
-		return nil, &statusError{status: resp.StatusCode}
+		_, _ = io.CopyN(io.Discard, answer.Body, 4<<10)
+		_ = answer.Body.Close()
+		after, _ := upstream.RetryAfter(answer.Header)
+		return nil, &statusError{status: answer.StatusCode, after: after}
 	}
-	return resp.Body, nil
+	return answer, nil
 }
 
 // getJSON reads the JSON of an answer of at most so many bytes into v. Parts of
 // it that v has no field for are passed over, not held.
-func (c *Client) getJSON(ctx context.Context, path string, query url.Values, most int64, v any) error {
-	body, err := c.get(ctx, path, query)
+func (c *Client) getJSON(ctx context.Context, r request, most int64, v any) error {
+	answer, err := c.get(ctx, r)
 	if err != nil {
 		return err
 	}
-	defer body.Close()
-	limited := &io.LimitedReader{R: body, N: most + 1}
+	defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
+	limited := &io.LimitedReader{R: answer.Body, N: most + 1}
 	err = json.UnmarshalRead(limited, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	switch {
-	case limited.N <= 0:
-		return fmt.Errorf("testkube answered more than %d bytes", most)
-	case ctx.Err() != nil:
-		return fmt.Errorf("reading what testkube answered: %w", context.Cause(ctx))
-	case err != nil:
-		// The error of the decoder quotes what it read.
-		return errors.New("testkube's answer breaks off or is not of the form that it has")
+	if part, ok := v.(interface{ whole() bool }); ok && err == nil && !part.whole() {
+		err = io.ErrUnexpectedEOF
 	}
-	return nil
+	switch {
+	case err == nil && limited.N > 0:
+		return nil
+	case limited.N <= 0:
+		err = fmt.Errorf("testkube answered more than %d bytes", most)
+	case ctx.Err() != nil:
+		err = fmt.Errorf("reading what testkube answered: %w", context.Cause(ctx))
+	case errors.Is(err, upstream.ErrStalled):
+		err = fmt.Errorf("reading what testkube answered: %w", upstream.ErrStalled)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("reading what testkube answered: %w", context.DeadlineExceeded)
+	default:
+		// The error of the decoder quotes what it read.
+		err = errors.New("testkube's answer breaks off or is not of the form that it has")
+	}
+	answer.Reject()
+	return err
 }
 
 // absent says that Testkube has no such thing.

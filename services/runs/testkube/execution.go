@@ -29,7 +29,6 @@ type execution struct {
 	Result      result            `json:"result"`
 	Workflow    workflow          `json:"workflow"`
 	Tags        map[string]string `json:"tags"`
-	Reports     []report          `json:"reports"`
 }
 
 type workflow struct {
@@ -49,11 +48,6 @@ type result struct {
 
 type step struct {
 	Status string `json:"status"`
-}
-
-type report struct {
-	Kind string `json:"kind"`
-	File string `json:"file"`
 }
 
 // of says whether the execution is this one and the app's.

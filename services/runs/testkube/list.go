@@ -28,6 +28,9 @@ type page struct {
 	Results rows `json:"results"`
 }
 
+// whole says whether it is a page.
+func (p *page) whole() bool { return p.Results.given }
+
 // rows are those of a page. Testkube gives null for none, but never leaves the
 // word out: an answer without it is not a list's.
 type rows struct {
@@ -69,11 +72,8 @@ func (c *Client) summaries(ctx context.Context, app string, since time.Time, lim
 	for n := range maxPages {
 		var p page
 		query := url.Values{"tagSelector": {appTag + "=" + app}, "page": {strconv.Itoa(n)}, "pageSize": {strconv.Itoa(size)}}
-		if err := c.getJSON(ctx, executionsPath, query, maxListBytes, &p); err != nil {
+		if err := c.getJSON(ctx, request{kindList, executionsPath, query, attempts}, maxListBytes, &p); err != nil {
 			return nil, err
-		}
-		if !p.Results.given {
-			return nil, errors.New("testkube's answer is no list")
 		}
 		news := false
 		for _, e := range p.Results.list {
@@ -119,7 +119,7 @@ var errOther = errors.New("testkube gave another execution, or another app's")
 func (c *Client) one(ctx context.Context, app, id string) (*execution, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.detail)
 	defer cancel()
-	e, err := c.execution(ctx, id)
+	e, err := c.execution(ctx, id, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -130,9 +130,9 @@ func (c *Client) one(ctx context.Context, app, id string) (*execution, error) {
 }
 
 // execution reads one in full.
-func (c *Client) execution(ctx context.Context, id string) (*execution, error) {
+func (c *Client) execution(ctx context.Context, id string, tries int) (*execution, error) {
 	var e execution
-	if err := c.getJSON(ctx, executionsPath+"/"+url.PathEscape(id), nil, maxDetailBytes, &e); err != nil {
+	if err := c.getJSON(ctx, request{kindExecution, executionPath(id), nil, tries}, maxDetailBytes, &e); err != nil {
 		return nil, err
 	}
 	return &e, nil

@@ -311,6 +311,44 @@ func TestATestkubeThatComesBackAtOnceIsAskedAgain(t *testing.T) {
 	}
 }
 
+// What has a place to fall back on is not worth a second request to a Testkube
+// that has enough to do.
+func TestADetailIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.Put(run(0), run(1))
+	s.On(standin.Detail, standin.Status(http.StatusServiceUnavailable))
+	if got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err != nil || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if n := len(s.Requests()); n != 1+2 {
+		t.Errorf("%d requests, want the list and two details", n)
+	}
+}
+
+func TestATestkubeThatAsksToBeLeftAloneIs(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.Put(run(0))
+	s.On(standin.List, func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("Retry-After", "3600")
+		return standin.Status(http.StatusServiceUnavailable)(w, r)
+	})
+	// There is no time for that, so it is asked for nothing more.
+	if got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err == nil || len(s.Requests()) != 1 {
+		t.Errorf("%v, %v, asked %q", got, err, s.Requests())
+	}
+	var asked atomic.Int32
+	s.On(standin.List, func(w http.ResponseWriter, r *http.Request) bool {
+		w.Header().Set("Retry-After", "1")
+		return asked.Add(1) == 1 && standin.Status(http.StatusTooManyRequests)(w, r)
+	})
+	began := time.Now()
+	if got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err != nil || len(got) != 1 || time.Since(began) < time.Second {
+		t.Errorf("%v, %v, after %s", got, err, time.Since(began))
+	}
+}
+
 func TestACallerThatLeavesEndsTheReading(t *testing.T) {
 	t.Parallel()
 	s := start(t)
