@@ -25,9 +25,9 @@ type AppName = string
 // Example: bGl2ZS1nYXRlLWFwaQ
 type ContinueToken = string
 
-// EventStream Server-sent events. Every event has an `id`; comment lines keep an idle stream open. Live runs have `snapshot`, whose data is a LiveList, and `change`, whose data is `{"type":"upsert","kind":"TaskRun","name":"…","object":{…}}`, or with type `delete` and no object. `reset` precedes a snapshot that could not be a resume: `{"reason":"…"}`, which is `unknown`, `namespace` or `expired`. A stream that ends on purpose says why in a last `end`: `{"reason":"…"}`, which is `lagged`, `drain`, `expired`, `revoked`, `lifetime` or `unrenewed`.
+// EventStream Server-sent events. Every event has an `id`; comment lines keep an idle stream open. Live runs have `snapshot`, whose data is a LiveList, and `change`, whose data is `{"type":"upsert","kind":"TaskRun","name":"…","object":{…}}`, or with type `delete` and no object. `reset` precedes a snapshot that could not be a resume: `{"reason":"…"}`, which is `unknown`, `namespace`, `expired` or `differs`. A stream that ends on purpose says why in a last `end`: `{"reason":"…"}`, which is `lagged`, `drain`, `expired`, `revoked`, `lifetime` or `unrenewed`.
 //
-// Example: id: 3f2a9c01-48213-48214
+// Example: id: 3f2a9c01-48213-48214-9a0d4c51e2b7f3868d1f0a6be45c9023
 // event: change
 // data: {"type":"delete","kind":"TaskRun","name":"ci-0-build-abc-compile"}
 type EventStream = string

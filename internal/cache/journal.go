@@ -40,6 +40,10 @@ type Entry struct {
 	// At is the entry's version, and Before that of the one before it: between
 	// the two nothing happened. Before is less than At.
 	Before, At uint64
+	// Was and Is are sums of all that the appender knew before the entry and after
+	// it. Where what was is not what is by the entry before, one of the two
+	// appenders had missed something.
+	Was, Is uint64
 	// Body is what happened. It is shared: read it only.
 	Body []byte
 }
@@ -90,7 +94,8 @@ func NewJournal(cfg JournalConfig) (*Journal, error) {
 	if cfg.Name == "" || cfg.Redis == nil || cfg.Metrics == nil {
 		return nil, errors.New("making a journal: a name, Redis or registerer is missing")
 	}
-	sealer, err := seal.New(cfg.Seal, "journal "+cfg.Name)
+	// The purpose says which form entries have: one of another form does not open.
+	sealer, err := seal.New(cfg.Seal, "journal of sums "+cfg.Name)
 	if err != nil {
 		return nil, fmt.Errorf("making a journal: %w", err)
 	}
@@ -181,7 +186,8 @@ func (j *Journal) append(ctx context.Context, stream string, all []Entry) error 
 }
 
 // Read gives what was appended to a stream after a version, in order and without
-// a gap: where something is missing, or does not open, it ends. It also ends with
+// a gap: where something is missing, does not open, or was missed by the one who
+// appended it or the entry before, it ends. It also ends with
 // the entry that makes it more than journalBytes: entries are kept by their size
 // as packed, which says little about what they unpack to.
 func (j *Journal) Read(ctx context.Context, stream string, after uint64) ([]Entry, error) {
@@ -199,7 +205,7 @@ func (j *Journal) Read(ctx context.Context, stream string, after uint64) ([]Entr
 		before := len(all)
 		for i := 0; i+1 < len(page); i += 2 {
 			e, ok := j.entry(key, page[i], page[i+1])
-			if !ok || e.Before > reached || e.At <= reached {
+			if !ok || e.Before > reached || e.At <= reached || len(all) > 0 && e.Was != all[len(all)-1].Is {
 				return all, nil // what follows has a gap before it
 			}
 			all, reached, size = append(all, e), e.At, size+len(e.Body)
@@ -222,8 +228,14 @@ func idOf(version uint64) string { return strconv.FormatUint(version, 10) + "-0"
 // place binds a sealed entry to its stream and version.
 func place(key, id string) string { return key + "\x00" + id }
 
+// entryHead is how many bytes an entry has besides its body.
+const entryHead = 3 * 8
+
 func (j *Journal) seal(key, id string, e Entry) []byte {
-	plain := binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64+s2.MaxEncodedLen(len(e.Body))), e.Before)
+	plain := make([]byte, 0, entryHead+s2.MaxEncodedLen(len(e.Body)))
+	for _, n := range []uint64{e.Before, e.Was, e.Is} {
+		plain = binary.BigEndian.AppendUint64(plain, n)
+	}
 	plain = append(plain, s2.Encode(nil, e.Body)...)
 	return j.sealer.Seal(make([]byte, 0, len(plain)+seal.Overhead), plain, place(key, id))
 }
@@ -242,13 +254,14 @@ func (j *Journal) entry(key string, id, sealed any) (e Entry, ok bool) {
 	if err != nil {
 		return Entry{}, false
 	}
-	before, n := binary.Uvarint(plain)
-	if n <= 0 {
+	if len(plain) < entryHead {
 		return Entry{}, false
 	}
-	if size, err := s2.DecodedLen(plain[n:]); err != nil || size > maxBody {
+	packed := plain[entryHead:]
+	if size, err := s2.DecodedLen(packed); err != nil || size > maxBody {
 		return Entry{}, false
 	}
-	body, err := s2.Decode(nil, plain[n:])
-	return Entry{Before: before, At: at, Body: body}, err == nil
+	e = Entry{Before: binary.BigEndian.Uint64(plain), At: at, Was: binary.BigEndian.Uint64(plain[8:]), Is: binary.BigEndian.Uint64(plain[16:])}
+	e.Body, err = s2.Decode(nil, packed)
+	return e, err == nil
 }

@@ -35,7 +35,7 @@ func newJournal(t *testing.T, r *Redis, keys seal.Keys) *Journal {
 
 // of is an entry that says what it is.
 func of(before, at uint64) Entry {
-	return Entry{Before: before, At: at, Body: fmt.Appendf(nil, "%d after %d", at, before)}
+	return Entry{Before: before, At: at, Was: before, Is: at, Body: fmt.Appendf(nil, "%d after %d", at, before)}
 }
 
 // settled waits until all that was given to a journal is appended, or not.
@@ -152,6 +152,23 @@ func rewrite(t *testing.T, c *redis.Client, change func(v string) string) {
 		if err := c.XAdd(t.Context(), &redis.XAddArgs{Stream: journalKey, ID: e.ID, Values: e.Values}).Err(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Whoever appends first may be one that had missed something.
+func TestAnEntryThatDoesNotFitTheOneBeforeItIsAGap(t *testing.T) {
+	j := newJournal(t, openRedis(t, realRedis(t)), testKeys(t, 1))
+	missed := of(2, 4)
+	missed.Was = 99
+	for _, e := range []Entry{of(0, 1), of(1, 2), missed, of(4, 5)} {
+		j.Append("s", e)
+	}
+	settled(t, j, 4)
+	reads(t, j, "s", 0, 1, 2)
+	reads(t, j, "s", 2, 4, 5)
+	all, err := j.Read(t.Context(), "s", 2)
+	if err != nil || all[0].Before != 2 || all[0].Was != 99 || all[0].Is != 4 {
+		t.Errorf("it is read as %+v, %v", all, err)
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -22,9 +22,6 @@ import (
 // pageSize is how many objects are asked for at once. The API server holds a
 // page in memory several times over while it answers.
 const pageSize = 500
-
-// errExpired says that a continue token is too old for the API server.
-var errExpired = errors.New("the list expired between two pages")
 
 // Limits bound what one client asks of the API server. All are required.
 type Limits struct {
@@ -86,8 +83,9 @@ func (q Query) listed() Kind {
 }
 
 // List reads all objects of q as they were at one moment after the call, or at
-// that of q. When the API server forgets that moment between two pages, it begins
-// once more.
+// that of q. When the API server forgets the moment between two pages, it begins
+// once more, with another. What it answers instead of a list is an
+// apierrors.APIStatus.
 func (c *Client) List(ctx context.Context, q Query) (*List, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
 	defer cancel()
@@ -98,7 +96,7 @@ func (c *Client) List(ctx context.Context, q Query) (*List, error) {
 		return nil, fmt.Errorf("listing %s: waiting for a turn: %w", q.Kind.Resource, ctx.Err())
 	}
 	list, err := c.pages(ctx, q)
-	if errors.Is(err, errExpired) {
+	if q.At == "" && expired(err) {
 		list, err = c.pages(ctx, q)
 	}
 	if err != nil {
@@ -106,6 +104,9 @@ func (c *Client) List(ctx context.Context, q Query) (*List, error) {
 	}
 	return list, nil
 }
+
+// expired says whether the API server has forgotten a moment.
+func expired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // Version gives the resourceVersion that a list of q would have now.
 func (c *Client) Version(ctx context.Context, q Query) (string, error) {
@@ -152,7 +153,7 @@ func (c *Client) page(ctx context.Context, q Query, query url.Values, list *List
 	}
 	defer func() { _ = resp.Body.Close() }() // what was read is judged by itself
 	if resp.StatusCode != http.StatusOK {
-		return "", statusError(resp)
+		return "", q.refused(resp, "list")
 	}
 	before := list.Len()
 	next, err = q.listed().decodePage(&bounded{r: resp.Body, left: budget}, list)
@@ -216,18 +217,4 @@ func (c *Client) url(q Query, query url.Values) (string, error) {
 	}
 	u.RawQuery = query.Encode()
 	return u.String(), nil
-}
-
-// statusError says what the API server answered instead of a list. It is for
-// logs.
-func statusError(resp *http.Response) error {
-	const maxText = 512
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxText))
-	if err != nil {
-		text = []byte(err.Error())
-	}
-	if resp.StatusCode == http.StatusGone {
-		return fmt.Errorf("%w: %s", errExpired, text)
-	}
-	return fmt.Errorf("the API server answered %d: %s", resp.StatusCode, text)
 }

@@ -76,7 +76,7 @@ func (c *Client) Watch(ctx context.Context, q Query, from WatchFrom) (*Watch, er
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer func() { _ = resp.Body.Close() }()
-		return nil, fmt.Errorf("watching %s: %w", q.Kind.Resource, q.watchRefused(resp))
+		return nil, fmt.Errorf("watching %s: %w", q.Kind.Resource, q.refused(resp, "watch"))
 	}
 	w := &Watch{query: q, body: resp.Body, left: c.limits.Bytes, most: c.limits.Bytes, initial: from.InitialEvents}
 	w.decoder = jsontext.NewDecoder(&bounded{r: resp.Body, left: &w.left})
@@ -150,8 +150,9 @@ func (w *Watch) event(kind watch.EventType, raw jsontext.Value) (Event, error) {
 	}
 }
 
-// watchRefused reads what the API server answered instead of a watch.
-func (q Query) watchRefused(resp *http.Response) error {
+// refused reads what the API server answered instead of a list or watch. It is
+// for logs.
+func (q Query) refused(resp *http.Response, verb string) error {
 	const maxText = 4 << 10
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxText))
 	if err != nil {
@@ -162,6 +163,6 @@ func (q Query) watchRefused(resp *http.Response) error {
 		return &apierrors.StatusError{ErrStatus: status}
 	}
 	gvk := schema.FromAPIVersionAndKind(q.Kind.APIVersion, q.Kind.Kind)
-	return apierrors.NewGenericServerResponse(resp.StatusCode, "watch",
+	return apierrors.NewGenericServerResponse(resp.StatusCode, verb,
 		schema.GroupResource{Group: gvk.Group, Resource: q.Kind.Resource}, "", string(text), 0, false)
 }

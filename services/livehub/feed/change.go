@@ -7,13 +7,8 @@ import (
 	"hangar.io/glidepath/internal/sse"
 )
 
-// change is one change of one object, written down for viewers, or the mark of a
-// list. It does not change any more.
-//
-// A list says nothing of what came and went between the one before it and
-// itself: its mark stands ahead of the changes that it brought. Whoever has been
-// in between by what another replica saw may know what is gone, and nobody would
-// say so.
+// change is one change of one object, written down for viewers. It does not
+// change any more.
 type change struct {
 	kind Index
 	// version is the resourceVersion at which it is known to have happened.
@@ -22,6 +17,10 @@ type change struct {
 	// before is the version of the change of this kind that was published
 	// before this one: between the two there was none.
 	before uint64
+	// was and is are the sums of the kind before the change and after it. Whoever
+	// knows anything else before has missed something, or is shown this by one that
+	// has, and is shown everything anew.
+	was, is uint64
 	// at is where a viewer is that has seen it. In the middle of what a list
 	// brought that is where it was before the list: some of what the list
 	// brought happened earlier than what stands before it.
@@ -29,9 +28,6 @@ type change struct {
 	// repair marks a change that the cluster kept from us: also those who
 	// should have seen it have not.
 	repair bool
-	// from is where the kind was before a list, if this is its mark; then version
-	// is the list's, and there is no frame.
-	from uint64
 	// frame is the event; its first body bytes are the id.
 	frame []byte
 	body  int
@@ -41,14 +37,6 @@ type change struct {
 const overheadBytes = 160
 
 func sizeOf(c *change) int { return cap(c.frame) + overheadBytes }
-
-// mark says whether c is the mark of a list.
-func (c *change) mark() bool { return c.frame == nil }
-
-// blinds says whether a viewer was between the lists that c is the mark of.
-func (c *change) blinds(at Position) bool {
-	return c.mark() && c.from < at[c.kind] && at[c.kind] < c.version
-}
 
 // write writes a change down. object is empty for one that is gone.
 func write(tag string, kind Index, name string, object []byte, at Position) ([]byte, int, error) {

@@ -98,3 +98,102 @@ func TestAnAPIServerThatForgotIsNotAskedByAllAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// Nor does one that is to end, and ends all watches, have all who watch compare what they know at the same moment.
+func TestAnAPIServerThatEndsIsNotLeftByAllAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const feeds = 40
+		w := &clocked{world: newWorld()}
+		for range feeds {
+			start(t, w, "uid")
+		}
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		w.began = nil
+		w.mu.Unlock()
+		w.replace()
+		time.Sleep(10 * time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		atOnce := map[time.Time]int{}
+		for _, at := range w.began {
+			atOnce[at.Truncate(time.Millisecond)]++
+		}
+		for at, n := range atOnce {
+			if n > feeds/4 {
+				t.Errorf("%d of %d watches begin within the millisecond %s", n, len(w.began), at)
+			}
+		}
+		w.set(func() {
+			if n := w.names[PipelineRuns] + w.names[TaskRuns]; len(w.began) != 2*feeds || n > 0 {
+				t.Errorf("%d watches begin, and names are read %d times", len(w.began), n)
+			}
+		})
+	})
+}
+
+// A permanent 410 must not be answered with list after list.
+func TestAnAPIServerThatForgetsAtOnceIsAskedEverMoreSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.unstreamed = true
+		start(t, w, "uid")
+		w.set(func() { w.oldest = 1 << 40 })
+		w.disturb()
+		time.Sleep(10 * time.Minute)
+		if c := w.counts(); c.lists > 40 {
+			t.Errorf("in ten minutes everything is read %d times", c.lists)
+		}
+	})
+}
+
+// An API server from before streamed lists takes the wish for one for none, and sends what there is without an end.
+func TestABeginningWithoutAnEndIsReadAsAList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.endless = true
+		w.put(PipelineRuns, "a", "1")
+		f := New(Config{NamespaceUID: "uid", Source: w, PollEvery: 2 * time.Second})
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- f.Run(ctx) }()
+		time.Sleep(beginTime + 2*firstPause)
+		if err := f.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, f, "", nil)
+		w.put(PipelineRuns, "a", "2")
+		synctest.Wait()
+		s.sees(w)
+		s.close()
+		cancel()
+		<-done
+	})
+}
+
+// What polling callers share is up to two seconds old: older than what a watch has shown until now.
+func TestAListThatWasKeptForOthersIsNoClusterThatWasPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.put(PipelineRuns, "a", "1")
+		f := start(t, w, "uid")
+		s := open(t, f, "", nil)
+		kept, err := w.Read(t.Context(), PipelineRuns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.put(PipelineRuns, "a", "2")
+		synctest.Wait()
+		w.set(func() { w.kept, w.forbidden = kept, true })
+		w.disturb()
+		time.Sleep(time.Second)
+		w.set(func() { w.kept = nil })
+		w.put(PipelineRuns, "a", "3")
+		time.Sleep(10 * time.Second)
+		s.sees(w) // which it does not once the feed has ended
+		if s.resets > 0 {
+			t.Error("the viewer was reset")
+		}
+		s.close()
+	})
+}

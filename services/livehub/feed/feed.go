@@ -27,10 +27,9 @@ type Feed struct {
 	tag   string
 	topic *sse.Topic[*change]
 
-	mu    sync.Mutex
-	kinds [kindCount]kindState
-	// reached is a position that the cluster is known to have been at.
-	reached Position
+	mu      sync.Mutex
+	kinds   [kindCount]kindState
+	reached reached
 	// snapshot is the event that shows all, while nothing has changed since.
 	snapshot []byte
 	// fault is why a kind is not known, or known no better; nil when all is well.
@@ -50,6 +49,7 @@ type Feed struct {
 // kindState is one kind as the cluster last gave it.
 type kindState struct {
 	objects map[string]object // by name; nil until they have been read once
+	sum     uint64            // of objects
 	at      uint64            // every change up to here is in objects
 	last    uint64            // version of the last change that was published, or where publishing began
 }
@@ -64,6 +64,7 @@ func newFeed(cfg Config) *Feed {
 		cfg: cfg, tag: tagOf(cfg.NamespaceUID),
 		topic: sse.NewTopic(sse.Limits{Count: keptChanges, Bytes: keptBytes}, sizeOf),
 		news:  make(chan struct{}), wanted: make(chan *past, maxPasts),
+		reached: reached{turn: make(chan struct{}, 1)},
 	}
 }
 
@@ -107,33 +108,49 @@ func (f *Feed) tell() {
 
 // position is where a viewer is that has seen all.
 func (f *Feed) position() Position {
-	return Position{f.kinds[PipelineRuns].at, f.kinds[TaskRuns].at}
-}
-
-// entry is an object that was read. JSON is empty for one that is gone.
-type entry struct {
-	name, version string
-	json          []byte
-}
-
-// apply takes a change that a watch brought.
-func (f *Feed) apply(kind Index, e entry) error {
-	version, err := parseVersion(e.version)
-	if err != nil {
-		return err
+	var p Position
+	for kind, s := range f.kinds {
+		p[kind] = Place{s.at, s.sum}
 	}
+	return p
+}
+
+// entry is an object that was read. One that is gone has neither version nor
+// JSON.
+type entry struct {
+	name    string
+	version uint64
+	json    []byte
+}
+
+func (e entry) gone() bool { return len(e.json) == 0 }
+
+// sumAfter gives the sum once an object has a version; 0 for one that is gone.
+func (s *kindState) sumAfter(name string, version uint64) uint64 {
+	sum := s.sum
+	if old, there := s.objects[name]; there {
+		sum -= weigh(name, old.version)
+	}
+	if version > 0 {
+		sum += weigh(name, version)
+	}
+	return sum
+}
+
+// apply takes a change that a watch brought, of a version.
+func (f *Feed) apply(kind Index, e entry, version uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := &f.kinds[kind]
 	if s.objects == nil || version <= s.at {
 		return nil // known already
 	}
-	if _, there := s.objects[e.name]; !there && len(e.json) == 0 {
+	if _, there := s.objects[e.name]; !there && e.gone() {
 		s.at = version
 		return nil
 	}
 	at := f.position()
-	at[kind] = version
+	at[kind] = Place{version, s.sumAfter(e.name, e.version)}
 	c, err := f.change(kind, e, version, at)
 	if err != nil {
 		return err
@@ -142,28 +159,26 @@ func (f *Feed) apply(kind Index, e entry) error {
 	f.snapshot = nil
 	f.topic.Publish(c)
 	if f.cfg.Log != nil {
-		f.cfg.Log.Append(kind, cache.Entry{Before: c.before, At: c.version, Body: c.frame[c.body:]})
+		f.cfg.Log.Append(kind, cache.Entry{Before: c.before, At: c.version, Was: c.was, Is: c.is, Body: c.frame[c.body:]})
 	}
 	return nil
 }
 
-// change writes a change down, takes it into the state, and gives it.
+// change writes a change down, takes it into the state, and gives it. Version is
+// when it happened.
 func (f *Feed) change(kind Index, e entry, version uint64, at Position) (*change, error) {
 	frame, body, err := write(f.tag, kind, e.name, e.json, at)
 	if err != nil {
 		return nil, err
 	}
 	s := &f.kinds[kind]
-	if len(e.json) > 0 {
-		own, err := parseVersion(e.version)
-		if err != nil {
-			return nil, err
-		}
-		s.objects[e.name] = object{version: own, json: within(frame, e.json)}
-	} else {
+	c := &change{kind: kind, version: version, before: s.last, was: s.sum, at: at, frame: frame, body: body}
+	s.sum = s.sumAfter(e.name, e.version)
+	if c.is = s.sum; e.gone() {
 		delete(s.objects, e.name)
+	} else {
+		s.objects[e.name] = object{version: e.version, json: within(frame, e.json)}
 	}
-	c := &change{kind: kind, version: version, before: s.last, at: at, frame: frame, body: body}
 	s.last = max(s.last, version)
 	return c, nil
 }
@@ -203,43 +218,39 @@ func (f *Feed) replace(kind Index, listed []entry, at uint64) error {
 		return f.begin(kind, listed, at)
 	}
 	f.fault = nil
-	var published []*change
-	if at > s.at {
-		published = append(published, &change{kind: kind, version: at, before: s.last, from: s.at})
-		s.last = at
-	}
 	changes, err := f.differences(kind, listed, at)
 	if err != nil {
 		return err
 	}
-	s.at = at
+	if at > s.at {
+		// A list says nothing of what came and went before it.
+		s.at, s.last = at, at
+	}
 	if len(changes) > 0 {
 		f.snapshot = nil
 	}
-	f.topic.Publish(append(published, changes...)...)
+	f.topic.Publish(changes...)
 	return nil
 }
 
 // begin takes the first list of a kind.
 func (f *Feed) begin(kind Index, listed []entry, at uint64) error {
-	objects := make(map[string]object, len(listed))
+	s := kindState{objects: make(map[string]object, len(listed)), at: at, last: at}
 	for _, e := range listed {
-		version, err := parseVersion(e.version)
-		if err != nil {
-			return err
-		}
-		objects[e.name] = object{version: version, json: bytes.Clone(e.json)}
+		s.sum = s.sumAfter(e.name, e.version)
+		s.objects[e.name] = object{version: e.version, json: bytes.Clone(e.json)}
 	}
-	f.kinds[kind] = kindState{objects: objects, at: at, last: at}
+	f.kinds[kind] = s
 	f.fault = nil
 	f.tell()
 	return nil
 }
 
-// difference is what a list says of one object.
+// difference is what a list says of one object, and when that happened.
 type difference struct {
 	entry
-	version uint64
+
+	at uint64
 }
 
 // differences gives what a list brought, in the order of its versions. What
@@ -247,41 +258,43 @@ type difference struct {
 // to have happened by the version of the list.
 func (f *Feed) differences(kind Index, listed []entry, list uint64) ([]*change, error) {
 	s := &f.kinds[kind]
+	before, found := f.position(), s.compare(listed, list)
+	changes := make([]*change, 0, len(found))
+	for i, d := range found {
+		at := before
+		if i == len(found)-1 {
+			at[kind] = Place{list, s.sumAfter(d.name, d.version)}
+		}
+		c, err := f.change(kind, d.entry, d.at, at)
+		if err != nil {
+			return nil, err
+		}
+		c.repair = d.at <= s.at
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// compare gives what a list says that is not known.
+func (s *kindState) compare(listed []entry, list uint64) []difference {
 	var found []difference
 	there := make(map[string]bool, len(listed))
 	for _, e := range listed {
 		there[e.name] = true
-		version, err := parseVersion(e.version)
-		if err != nil {
-			return nil, err
-		}
-		if old, ok := s.objects[e.name]; ok && old.version >= version {
+		if old, ok := s.objects[e.name]; ok && old.version >= e.version {
 			continue
 		}
-		d := difference{entry: e, version: version}
-		if version <= s.at {
-			d.version = list
+		d := difference{entry: e, at: e.version}
+		if e.version <= s.at {
+			d.at = list
 		}
 		found = append(found, d)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		if !there[name] {
-			found = append(found, difference{entry: entry{name: name}, version: list})
+			found = append(found, difference{entry: entry{name: name}, at: list})
 		}
 	}
-	slices.SortStableFunc(found, func(a, b difference) int { return cmp.Compare(a.version, b.version) })
-	changes := make([]*change, 0, len(found))
-	for i, d := range found {
-		at := f.position()
-		if i == len(found)-1 {
-			at[kind] = list
-		}
-		c, err := f.change(kind, d.entry, d.version, at)
-		if err != nil {
-			return nil, err
-		}
-		c.repair = d.version <= s.at
-		changes = append(changes, c)
-	}
-	return changes, nil
+	slices.SortStableFunc(found, func(a, b difference) int { return cmp.Compare(a.at, b.at) })
+	return found
 }

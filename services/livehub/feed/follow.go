@@ -19,6 +19,8 @@ const (
 	// watchTime is how long the API server is asked to keep a watch open, and
 	// its spread: so that those of many namespaces do not end together.
 	watchTime, watchSpread = 5 * time.Minute, 5 * time.Minute
+	// dueSlack is how long before its time a watch may end: times are rounded.
+	dueSlack = 5 * time.Second
 	// beginTime is how long a watch may take to say what there is.
 	beginTime = 30 * time.Second
 	// firstPause and lastPause bound how long is waited before what failed is
@@ -39,21 +41,22 @@ func (f *Feed) follow(ctx context.Context, kind Index) error {
 			return context.Cause(ctx)
 		case errors.Is(err, errBackwards):
 			return err
-		case apierrors.IsForbidden(err):
+		case errors.Is(err, errNoWatch):
 			slog.WarnContext(ctx, "the cluster grants no watch: lists are read", "kind", kindNames[kind])
 			if err := f.poll(ctx, kind); err != nil {
 				return err
 			}
 			w.at, failures = 0, 0
 			continue
-		case errors.Is(err, io.EOF) && time.Since(began) > time.Second:
+		case errors.Is(err, io.EOF) && time.Until(w.due) < dueSlack:
 			w.reconcile(ctx)
 			failures = 0
 			continue
 		}
 		f.failed(errorOf(kind, err))
 		slog.DebugContext(ctx, "a watch ended", "kind", kindNames[kind], "error", err)
-		if w.forgotten(err) || time.Since(began) > lastPause {
+		w.forget(err)
+		if time.Since(began) > lastPause {
 			failures = 0
 		}
 		if !pause(ctx, failures) {
@@ -85,22 +88,28 @@ type watcher struct {
 	// anew. It is what a list, an event or a bookmark said of the whole kind,
 	// never what one object had.
 	at uint64
-	// lists is set where the API server sends no initial events.
+	// lists is set where the API server sends no initial events, or does not say
+	// which of its events is the last of them.
 	lists bool
+	// due is when what is known is compared with the cluster. Watches that the API
+	// server ends before, as one does that is itself to end, are no reason: all
+	// who watch would ask at once.
+	due time.Time
 }
 
-// forgotten has everything read anew if that is why a watch ended.
-func (w *watcher) forgotten(err error) bool {
-	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !apierrors.IsTimeout(err) && !errors.Is(err, errAnew) {
-		return false
+// forget has everything read anew if that is why a watch ended.
+func (w *watcher) forget(err error) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsTimeout(err) || errors.Is(err, errAnew) {
+		w.at = 0
 	}
-	w.at = 0
-	return true
 }
 
 // errAnew says that a watch brought what cannot be: what is known is worth
 // nothing until it is read anew.
 var errAnew = errors.New("what a watch brought makes no sense")
+
+// errNoWatch says that the cluster grants no watch.
+var errNoWatch = errors.New("the cluster grants no watch")
 
 // watch follows one watch to its end, which is io.EOF when the API server ended
 // it as it was asked to.
@@ -110,7 +119,7 @@ func (w *watcher) watch(ctx context.Context) error {
 			return err
 		}
 	}
-	from := kubelist.WatchFrom{InitialEvents: w.at == 0, Timeout: watchTime + rand.N(watchSpread)} //nolint:gosec // it spreads load and hides nothing
+	from := kubelist.WatchFrom{InitialEvents: w.at == 0, Timeout: w.untilDue()}
 	if w.at > 0 {
 		from.ResourceVersion = strconv.FormatUint(w.at, 10)
 	}
@@ -120,17 +129,20 @@ func (w *watcher) watch(ctx context.Context) error {
 	late := time.AfterFunc(beginTime, cancel)
 	defer late.Stop()
 	one, err := w.feed.cfg.Source.Watch(ctx, w.kind, from)
-	if from.InitialEvents && !w.lists && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)) {
+	switch {
+	case apierrors.IsForbidden(err):
+		return errNoWatch
+	case from.InitialEvents && !w.lists && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		// No failure: nobody who waits for the namespace is to hear of it.
 		w.lists = true
 		return w.watch(ctx)
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	defer one.Close()
 	if from.InitialEvents {
 		if err := w.begin(one); err != nil {
+			w.lists = w.lists || !late.Stop()
 			return err
 		}
 	}
@@ -146,18 +158,21 @@ func (w *watcher) watch(ctx context.Context) error {
 	}
 }
 
+// untilDue gives how long a watch is to last.
+func (w *watcher) untilDue() time.Duration {
+	if time.Until(w.due) < dueSlack {
+		w.due = time.Now().Add(watchTime + rand.N(watchSpread)) //nolint:gosec // it spreads load and hides nothing
+	}
+	return time.Until(w.due)
+}
+
 // list reads all as a list.
 func (w *watcher) list(ctx context.Context) error {
-	l, err := w.feed.cfg.Source.Read(ctx, w.kind)
-	if err != nil {
-		return err
+	at, err := w.feed.take(ctx, w.kind, w.feed.cfg.Source.Read)
+	if err == nil {
+		w.at = at
 	}
-	at, err := parseVersion(l.ResourceVersion())
-	if err != nil {
-		return err
-	}
-	w.at = at
-	return w.feed.replace(w.kind, entries(l), at)
+	return err
 }
 
 // begin takes what there is, up to the bookmark behind it.
@@ -169,7 +184,11 @@ func (w *watcher) begin(one Watch) error {
 		case err != nil:
 			return err
 		case e.Type == watch.Added:
-			all = append(all, entry{name: e.Name, version: e.ResourceVersion, json: e.JSON})
+			version, err := parseVersion(e.ResourceVersion)
+			if err != nil {
+				return err
+			}
+			all = append(all, entry{name: e.Name, version: version, json: e.JSON})
 		case e.Type == watch.Bookmark && e.InitialEventsEnd:
 			at, err := parseVersion(e.ResourceVersion)
 			if err != nil {
@@ -191,9 +210,9 @@ func (w *watcher) take(e kubelist.Event) error {
 	case watch.Bookmark:
 		w.feed.moved(w.kind, at)
 	case watch.Deleted:
-		err = w.feed.apply(w.kind, entry{name: e.Name, version: e.ResourceVersion})
+		err = w.feed.apply(w.kind, entry{name: e.Name}, at)
 	default:
-		err = w.feed.apply(w.kind, entry{name: e.Name, version: e.ResourceVersion, json: e.JSON})
+		err = w.feed.apply(w.kind, entry{name: e.Name, version: at, json: e.JSON}, at)
 	}
 	if err != nil {
 		return errors.Join(errAnew, err)

@@ -13,14 +13,21 @@ import (
 // Viewer is one who follows a feed. It is not safe for concurrent use.
 type Viewer struct {
 	feed *Feed
-	// at is what the viewer has seen.
+	// at is what the viewer has seen. In the middle of what a list brought that is
+	// less than what it knows.
 	at Position
+	// knows is of what it knows.
+	knows sums
 	// cursor is how far it has read the topic.
 	cursor uint64
+	// shown is up to where of the topic everything that it was sent has all.
+	shown uint64
 	// first is what it is sent before what the topic has.
 	first [][]byte
-	// past is what it is sent between, if what happened since is not kept.
+	// past is what it is sent between, if what happened since is not kept; own
+	// is whether it was looked for from where this viewer was.
 	past *past
+	own  bool
 }
 
 // Reset is why a viewer that came back gets everything anew.
@@ -35,6 +42,9 @@ const (
 	ResetNamespace Reset = "namespace"
 	// ResetExpired: it is not known any more what happened since.
 	ResetExpired Reset = "expired"
+	// ResetDiffers: what the viewer was shown is not what the cluster had. Who
+	// showed it had lost a change, or the cluster was put back to what it was.
+	ResetDiffers Reset = "differs"
 )
 
 // Join gives a viewer its place in a feed that is ready. With the id of the last
@@ -53,13 +63,17 @@ func (f *Feed) Join(ctx context.Context, lastID string) (*Viewer, error) {
 	case tag != f.tag:
 		reason = ResetNamespace
 	case f.plausible(ctx, at):
-		v := &Viewer{feed: f, at: at}
-		if f.enter(v) {
+		v := &Viewer{feed: f, at: at, knows: at.sums()}
+		switch f.enter(v) {
+		case goesOn:
 			f.resumed(byKept)
 			return v, nil
-		}
-		if v.past = f.pastFor(at); v.past != nil {
-			return v, nil
+		case contradicts:
+			reason = ResetDiffers
+		case isTooOld:
+			if v.past = f.pastFor(v); v.past != nil {
+				return v, nil
+			}
 		}
 	}
 	f.resumed(string(reason))
@@ -83,7 +97,7 @@ func (f *Feed) fresh(reason Reset) (*Viewer, error) {
 		return nil, err
 	}
 	v.first = append(v.first, all)
-	v.at, v.cursor = f.position(), f.topic.Head()
+	v.begin(f.topic.Head())
 	return v, nil
 }
 
@@ -120,81 +134,84 @@ func (f *Feed) elements(kind Index) []byte {
 	return bytes.Join(parts, []byte(","))
 }
 
-// plausible says whether the cluster has been where a viewer is. Another replica
-// may have shown it more than this one has seen yet, but a cluster that was put
-// back to what it was has made up versions that say nothing.
-func (f *Feed) plausible(ctx context.Context, at Position) bool {
-	f.mu.Lock()
-	reached := f.reached.later(f.position())
-	f.mu.Unlock()
-	if reached.covers(at) {
-		return true
-	}
-	for kind := range kindCount {
-		if at[kind] <= reached[kind] {
-			continue
-		}
-		l, err := f.cfg.Source.Latest(ctx, kind)
-		if err != nil {
-			return false
-		}
-		if reached[kind], err = parseVersion(l); err != nil || at[kind] > reached[kind] {
-			return false
-		}
-	}
-	f.mu.Lock()
-	f.reached = f.reached.later(reached)
-	f.mu.Unlock()
-	return true
-}
-
 // floor is the position after which every change is kept.
 func (f *Feed) floor(kept []*change) Position {
-	floor := Position{f.kinds[PipelineRuns].last, f.kinds[TaskRuns].last}
+	var floor Position
+	for kind, s := range f.kinds {
+		floor[kind] = Place{s.last, s.sum}
+	}
 	for _, c := range slices.Backward(kept) {
-		floor[c.kind] = c.before
+		floor[c.kind] = Place{c.before, c.was}
 	}
 	return floor
 }
 
-// First gives what the viewer is to be sent before it follows.
-func (v *Viewer) First() [][]byte { return v.first }
+// First gives what the viewer is to be sent before it follows, once: a stream
+// that is open for hours must not hold all that there was when it began.
+func (v *Viewer) First() [][]byte {
+	first := v.first
+	v.first = nil
+	return first
+}
 
 // ID is the id of what the viewer has seen.
 func (v *Viewer) ID() string { return v.at.id(v.feed.tag) }
 
-// frame gives the bytes of a change, or nil when the viewer has seen it.
+// begin has the viewer know all there is. The lock of its feed is held.
+func (v *Viewer) begin(head uint64) {
+	v.at, v.cursor, v.shown = v.feed.position(), head, head
+	v.knows = v.at.sums()
+}
+
+// frame gives the bytes of a change, or nil when the viewer needs none.
 func (v *Viewer) frame(c *change) []byte {
 	v.cursor++
-	// Whoever comes back may have seen what came after a repair: on top of that it
-	// would put an older object.
-	if c.blinds(v.at) || c.repair && c.version < v.at[c.kind] {
+	switch {
+	case v.cursor <= v.shown || v.skips(c):
+		return nil
+	case !v.take(c):
 		return v.anew()
-	}
-	if c.mark() {
-		return nil
-	}
-	if c.version <= v.at[c.kind] && !c.repair {
-		return nil
-	}
-	if v.at = v.at.later(c.at); v.at == c.at {
+	case v.at == c.at:
 		return c.frame
 	}
 	return c.rewritten(v.feed.tag, v.at)
 }
 
-// anew gives everything, with the reason. What of it is still to come by counts
-// as seen.
+// skips says whether the viewer has seen a change. A repair is for those alone
+// who know what it repairs: on top of what came later it would put an older
+// object.
+func (v *Viewer) skips(c *change) bool {
+	if at := v.at[c.kind].Version; c.version != at {
+		return c.version < at
+	}
+	return !c.repair || c.was != v.knows[c.kind]
+}
+
+// take has the viewer know a change, unless it knows other things than those it
+// is a change of.
+func (v *Viewer) take(c *change) bool {
+	other := 1 - c.kind
+	if c.was != v.knows[c.kind] || c.at[other].Version >= v.at[other].Version && c.at[other].Sum != v.knows[other] {
+		return false
+	}
+	v.knows[c.kind] = c.is
+	v.at = v.at.later(c.at)
+	return true
+}
+
+// anew gives everything, with the reason.
 func (v *Viewer) anew() []byte {
 	f := v.feed
-	reset, err := f.reset(ResetExpired)
+	reset, err := f.reset(ResetDiffers)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all, errAll := f.all()
 	if err != nil || errAll != nil {
 		return nil // what the first snapshot could be made of, this one can
 	}
-	v.at = f.position()
+	cursor := v.cursor
+	v.begin(f.topic.Head())
+	v.cursor = cursor // what of it is still to come by is read all the same
 	return slices.Concat(reset, all)
 }
 
@@ -205,7 +222,12 @@ func (v *Viewer) ping() []byte {
 	f.mu.Lock()
 	at, head := f.position(), f.topic.Head()
 	f.mu.Unlock()
-	if head != v.cursor || !at.covers(v.at) || at == v.at {
+	switch {
+	case head != v.cursor || !at.covers(v.at):
+		return sse.Comment("ping")
+	case at.sums() != v.knows:
+		return v.anew()
+	case at == v.at:
 		return sse.Comment("ping")
 	}
 	v.at = at

@@ -127,8 +127,8 @@ func TestAnIDThatLeadsNowhereIsAReset(t *testing.T) {
 			"too little":                 {tag + "-101", "unknown"},
 			"an event's of another API":  {"1761742812345678-3f2a9c01b7de", "unknown"},
 			"the namespace's before":     {strings.Replace(id, tag, tagOf("uid before"), 1), "namespace"},
-			"from before what is known":  {Position{1, 1}.id(tag), "expired"},
-			"from what has not been yet": {Position{1 << 40, 101}.id(tag), "expired"},
+			"from before what is known":  {Position{{1, 0}, {1, 0}}.id(tag), "expired"},
+			"from what has not been yet": {Position{{1 << 40, 0}, {101, 0}}.id(tag), "expired"},
 		} {
 			s := open(t, f, tc.id, folded{"PipelineRun/ghost": "{}"})
 			synctest.Wait()
@@ -143,7 +143,7 @@ func TestAnIDThatLeadsNowhereIsAReset(t *testing.T) {
 
 // FuzzParseID: a viewer sends what it likes.
 func FuzzParseID(f *testing.F) {
-	f.Add(Position{1, 1 << 63}.id(tagOf("uid")))
+	f.Add(Position{{1, 1 << 63}, {1 << 63, 1}}.id(tagOf("uid")))
 	f.Add("3f2a9c01--1")
 	f.Fuzz(func(t *testing.T, id string) {
 		tag, p, err := parseID(id)

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"hangar.io/glidepath/internal/cache"
-	"hangar.io/glidepath/internal/kubelist"
 )
 
 const (
@@ -30,6 +27,8 @@ const (
 	pastCount, pastBytes = 8192, 32 << 20
 	// maxPasts is how many are looked for at once for one namespace.
 	maxPasts = 4
+	// pastTries is how often a viewer has a past looked for.
+	pastTries = 2
 	// pastKept is how long a past that is complete is kept for further viewers.
 	pastKept = 30 * time.Second
 )
@@ -46,19 +45,25 @@ type Log interface {
 // ends by a watch from there. Viewers who come back at about the same time share
 // one, and follow it while it is filled.
 type past struct {
+	// from and until are where it begins and ends. What was known at from is what
+	// a viewer says, and true of none but that.
 	from, until Position
 
 	mu      sync.Mutex
 	changes []*change // of each kind in its order
 	bytes   int
-	reached Position
+	reached [kindCount]uint64
 	over    bool
 	err     error         // why it is not complete
 	moved   chan struct{} // closed when any of this changes
 }
 
 func newPast(from, until Position) *past {
-	return &past{from: from, until: until, reached: from, moved: make(chan struct{})}
+	p := &past{from: from, until: until, moved: make(chan struct{})}
+	for kind := range kindCount {
+		p.reached[kind] = from[kind].Version
+	}
+	return p
 }
 
 // after gives the changes from a number on, and whether there will be no more,
@@ -70,7 +75,7 @@ func (p *past) after(n int) (changes []*change, over bool, moved <-chan struct{}
 }
 
 // end is where a past has come to, and why it is not complete.
-func (p *past) end() (Position, error) {
+func (p *past) end() (reached [kindCount]uint64, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reached, p.err
@@ -81,27 +86,32 @@ func (p *past) tell() {
 	p.moved = make(chan struct{})
 }
 
-var errPastTooLong = errors.New("too much has happened since")
+var (
+	errPastTooLong = errors.New("too much has happened since")
+	errPastDiffers = errors.New("what replicas share is not what the cluster had")
+)
 
-// add appends a change; one without a body says that there was none up to its
-// version.
-func (p *past) add(kind Index, version uint64, body []byte) error {
+// add appends a change of a kind, which was known as of one place before, and is
+// as of another after it.
+func (p *past) add(kind Index, was uint64, is Place, body []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if version <= p.reached[kind] {
-		return nil
+	c := &change{kind: kind, version: is.Version, was: was, is: is.Sum, frame: body}
+	if len(p.changes) == pastCount || p.bytes+sizeOf(c) > pastBytes {
+		return errPastTooLong
 	}
-	if len(body) > 0 {
-		c := &change{kind: kind, version: version, frame: body}
-		if len(p.changes) == pastCount || p.bytes+sizeOf(c) > pastBytes {
-			return errPastTooLong
-		}
-		p.changes = append(p.changes, c)
-		p.bytes += sizeOf(c)
-	}
-	p.reached[kind] = version
+	p.changes = append(p.changes, c)
+	p.bytes += sizeOf(c)
+	p.reached[kind] = is.Version
 	p.tell()
 	return nil
+}
+
+// pass notes that nothing of a kind happened up to a version.
+func (p *past) pass(kind Index, version uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reached[kind] = max(p.reached[kind], version)
 }
 
 func (p *past) finish(err error) {
@@ -115,32 +125,40 @@ func (p *past) finish(err error) {
 func (p *past) leadsTo(floor Position) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.err == nil && (!p.over || p.reached.covers(floor))
+	for kind, version := range p.reached {
+		if p.over && version < floor[kind].Version {
+			return false
+		}
+	}
+	return p.err == nil
 }
 
-// pastFor gives what happened from a position on, or nil where it is not looked
+// pastFor gives what happened since a viewer left, or nil where it is not looked
 // for.
-func (f *Feed) pastFor(at Position) *past {
+func (f *Feed) pastFor(v *Viewer) *past {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	kept, _ := f.topic.Kept()
-	floor, from := f.floor(kept), at
+	floor := f.floor(kept)
+	from := v.since(floor)
+	v.own = false
 	if b := f.back; b != nil && b.leadsTo(floor) {
-		if at.covers(b.from) {
+		if from.covers(b.from) {
 			return b
 		}
 		// Viewers come in no order: each past goes further back than those
 		// before it, so that there are few.
-		from = Position{min(at[PipelineRuns], b.from[PipelineRuns]), min(at[TaskRuns], b.from[TaskRuns])}
+		from = from.earlier(b.from)
 	}
 	// Version 0 is none: a watch from there would tell what there is and not what
 	// happened.
-	if f.ended || f.pasts == maxPasts || from[PipelineRuns] == 0 || from[TaskRuns] == 0 {
+	if f.ended || f.pasts == maxPasts || from[PipelineRuns].Version == 0 || from[TaskRuns].Version == 0 {
 		return nil
 	}
 	p := newPast(from, floor)
 	f.back, f.pasts = p, f.pasts+1
 	f.wanted <- p // it has room for all there may be
+	v.own = from == v.since(floor)
 	return p
 }
 
@@ -194,35 +212,29 @@ func (f *Feed) look(ctx context.Context, p *past) {
 
 // lookFor fills a past with the changes of a kind.
 func (f *Feed) lookFor(ctx context.Context, p *past, kind Index) error {
-	at := p.from[kind]
-	if f.cfg.Log != nil && at < p.until[kind] {
-		entries, err := f.cfg.Log.Read(ctx, kind, at)
+	l := look{past: p, kind: kind, at: p.from[kind]}
+	if l.arrived() {
+		return nil
+	}
+	if f.cfg.Log != nil {
+		entries, err := f.cfg.Log.Read(ctx, kind, l.at.Version)
 		if err != nil {
 			entries = nil // Redis may be away; there is the watch
 		}
-		for _, e := range entries {
-			if e.At > p.until[kind] {
-				// The rest is for the feed to tell: that is of its own cluster, whatever
-				// happened to what the log is of.
-				e = cache.Entry{At: p.until[kind]}
-			}
-			if err := p.add(kind, e.At, e.Body); err != nil {
-				return err
-			}
-			if at = e.At; at == p.until[kind] {
-				break
-			}
+		if err := l.read(entries); err != nil || l.arrived() {
+			return err
 		}
 	}
-	for at < p.until[kind] {
-		err := f.pastByWatch(ctx, p, kind, &at)
+	for !l.arrived() {
+		began := time.Now()
+		err := l.watch(ctx, f.cfg.Source)
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("looking for what happened to %ss: %w", kindNames[kind], ctx.Err())
-		case err == nil, errors.Is(err, io.EOF):
-			continue
-		case refused(err), errors.Is(err, errPastTooLong):
+		case refused(err), errors.Is(err, errPastTooLong), errors.Is(err, errPastDiffers):
 			return fmt.Errorf("looking for what happened to %ss: %w", kindNames[kind], err)
+		case err == nil, errors.Is(err, io.EOF) && time.Since(began) > pastPause:
+			continue
 		}
 		wait := time.NewTimer(pastPause)
 		select {
@@ -239,42 +251,4 @@ func (f *Feed) lookFor(ctx context.Context, p *past, kind Index) error {
 func refused(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsForbidden(err) ||
 		apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)
-}
-
-// pastByWatch fills a past by one watch, until it has reached what the feed
-// keeps.
-func (f *Feed) pastByWatch(ctx context.Context, p *past, kind Index, at *uint64) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	one, err := f.cfg.Source.Watch(ctx, kind, kubelist.WatchFrom{ResourceVersion: strconv.FormatUint(*at, 10), Timeout: pastWatch})
-	if err != nil {
-		return err
-	}
-	defer one.Close()
-	for *at < p.until[kind] {
-		e, err := one.Next()
-		if err != nil {
-			return err
-		}
-		version, err := parseVersion(e.ResourceVersion)
-		if err != nil {
-			return err
-		}
-		var body []byte
-		switch e.Type {
-		case watch.Bookmark:
-		case watch.Deleted:
-			body, err = writeBody(kind, e.Name, nil)
-		default:
-			body, err = writeBody(kind, e.Name, e.JSON)
-		}
-		if err == nil {
-			err = p.add(kind, version, body)
-		}
-		if err != nil {
-			return err
-		}
-		*at = max(*at, version)
-	}
-	return nil
 }

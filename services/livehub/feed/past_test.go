@@ -36,9 +36,13 @@ func (m *memory) Read(_ context.Context, kind Index, after uint64) (all []cache.
 		return nil, errors.New("away")
 	}
 	for _, e := range m.entries[kind] {
-		if e.At > after && e.Before <= after {
-			all, after = append(all, e), e.At
+		if e.At <= after {
+			continue
 		}
+		if e.Before > after || len(all) > 0 && e.Was != all[len(all)-1].Is {
+			break
+		}
+		all, after = append(all, e), e.At
 	}
 	return all, nil
 }
@@ -242,17 +246,17 @@ func TestWhatTakesTooLongToFindIsAReset(t *testing.T) {
 }
 
 func TestMoreThanAPastMayHaveIsAReset(t *testing.T) {
-	p := newPast(Position{1, 1}, Position{1 << 40, 1 << 40})
+	p := newPast(Position{{1, 0}, {1, 0}}, Position{{1 << 40, 0}, {1 << 40, 0}})
 	for i := range uint64(pastCount) {
-		if err := p.add(PipelineRuns, i+2, []byte("x")); err != nil {
+		if err := p.add(PipelineRuns, 0, Place{i + 2, 0}, []byte("x")); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	if err := p.add(PipelineRuns, pastCount+2, []byte("x")); !errors.Is(err, errPastTooLong) {
+	if err := p.add(PipelineRuns, 0, Place{pastCount + 2, 0}, []byte("x")); !errors.Is(err, errPastTooLong) {
 		t.Errorf("one more: %v", err)
 	}
-	p = newPast(Position{1, 1}, Position{1 << 40, 1 << 40})
-	if err := p.add(TaskRuns, 2, make([]byte, pastBytes)); !errors.Is(err, errPastTooLong) {
+	p = newPast(Position{{1, 0}, {1, 0}}, Position{{1 << 40, 0}, {1 << 40, 0}})
+	if err := p.add(TaskRuns, 0, Place{2, 0}, make([]byte, pastBytes)); !errors.Is(err, errPastTooLong) {
 		t.Errorf("one that is too large: %v", err)
 	}
 }

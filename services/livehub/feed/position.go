@@ -2,6 +2,7 @@ package feed
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,18 +20,58 @@ const (
 	kindCount
 )
 
-// Position says how far each kind was seen: every change up to that
-// resourceVersion, and no later one.
-type Position [kindCount]uint64
+// Position says how far each kind was seen.
+type Position [kindCount]Place
+
+// Place is how far one kind was seen: every change up to a version, and no later
+// one.
+type Place struct {
+	// Version is a resourceVersion.
+	Version uint64
+	// Sum is of the objects that there were then: see weigh.
+	Sum uint64
+}
+
+// sums is what is known of both kinds.
+type sums [kindCount]uint64
+
+// weigh gives what an object adds to the sum of those that are known. Where two
+// know the same objects at the same versions their sums are the same, and where
+// one of them has lost a change they are not, whichever way each came to what it
+// knows. 64 bits of a good hash are enough for that: nobody gains by a sum that
+// is wrong but who is shown less by it.
+func weigh(name string, version uint64) uint64 {
+	b := make([]byte, 0, 320) // a name has at most 253
+	digest := sha256.Sum256(binary.BigEndian.AppendUint64(append(b, name...), version))
+	return binary.BigEndian.Uint64(digest[:])
+}
 
 // covers says whether whoever is at p has seen all that whoever is at q has.
 func (p Position) covers(q Position) bool {
-	return p[PipelineRuns] >= q[PipelineRuns] && p[TaskRuns] >= q[TaskRuns]
+	return p[PipelineRuns].Version >= q[PipelineRuns].Version && p[TaskRuns].Version >= q[TaskRuns].Version
 }
+
+// sums gives what is known at p.
+func (p Position) sums() sums { return sums{p[PipelineRuns].Sum, p[TaskRuns].Sum} }
 
 // later gives the later of both positions, kind by kind.
 func (p Position) later(q Position) Position {
-	return Position{max(p[PipelineRuns], q[PipelineRuns]), max(p[TaskRuns], q[TaskRuns])}
+	for kind := range kindCount {
+		if q[kind].Version >= p[kind].Version {
+			p[kind] = q[kind]
+		}
+	}
+	return p
+}
+
+// earlier gives the earlier of both positions, kind by kind.
+func (p Position) earlier(q Position) Position {
+	for kind := range kindCount {
+		if q[kind].Version < p[kind].Version {
+			p[kind] = q[kind]
+		}
+	}
+	return p
 }
 
 // tagOf tells namespaces apart in ids: one that is made again under its name has
@@ -40,35 +81,45 @@ func tagOf(uid string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// id is the form of a position in a stream: the namespace's tag, then both
-// versions.
+// id is the form of a position in a stream: the namespace's tag, both versions,
+// and both sums.
 func (p Position) id(tag string) string {
-	b := make([]byte, 0, len(tag)+2*21)
+	b := make([]byte, 0, len(tag)+2*21+1+sumDigits)
 	b = append(append(b, tag...), '-')
-	b = append(strconv.AppendUint(b, p[PipelineRuns], 10), '-')
-	return string(strconv.AppendUint(b, p[TaskRuns], 10))
+	b = append(strconv.AppendUint(b, p[PipelineRuns].Version, 10), '-')
+	b = append(strconv.AppendUint(b, p[TaskRuns].Version, 10), '-')
+	for _, place := range p {
+		b = hex.AppendEncode(b, binary.BigEndian.AppendUint64(nil, place.Sum))
+	}
+	return string(b)
 }
+
+const (
+	tagDigits = 8
+	sumDigits = 2 * 16
+	hexDigits = "0123456789abcdef"
+)
 
 var errID = errors.New("not the id of an event")
 
 // parseID reads what id gives, and nothing else: a viewer sends it.
 func parseID(id string) (tag string, p Position, err error) {
-	tag, versions, ok := strings.Cut(id, "-")
-	if !ok || len(tag) != 8 || strings.Trim(tag, "0123456789abcdef") != "" {
+	parts := strings.SplitN(id, "-", 5)
+	if len(parts) != 4 || !isHex(parts[0], tagDigits) || !isHex(parts[3], sumDigits) {
 		return "", Position{}, errID
 	}
-	runs, tasks, ok := strings.Cut(versions, "-")
-	if !ok {
-		return "", Position{}, errID
+	for kind := range kindCount {
+		if p[kind].Version, err = parseVersion(parts[1+kind]); err != nil {
+			return "", Position{}, errID
+		}
+		if p[kind].Sum, err = strconv.ParseUint(parts[3][16*kind:16*kind+16], 16, 64); err != nil {
+			return "", Position{}, errID
+		}
 	}
-	if p[PipelineRuns], err = parseVersion(runs); err != nil {
-		return "", Position{}, errID
-	}
-	if p[TaskRuns], err = parseVersion(tasks); err != nil {
-		return "", Position{}, errID
-	}
-	return tag, p, nil
+	return parts[0], p, nil
 }
+
+func isHex(s string, digits int) bool { return len(s) == digits && strings.Trim(s, hexDigits) == "" }
 
 // parseVersion reads a resourceVersion in its one form. Kubernetes promises that
 // those of one resource are numbers that grow.

@@ -29,7 +29,10 @@ func (w *watcher) reconcile(ctx context.Context) {
 	slog.WarnContext(ctx, "the cluster kept changes from a watch: all is read again", "kind", kindNames[kind])
 	all, err := w.feed.cfg.Source.ReadAt(ctx, kind, at, false)
 	if err == nil {
-		err = w.feed.replace(kind, entries(all), w.at)
+		var objects []entry
+		if objects, err = entries(all); err == nil {
+			err = w.feed.replace(kind, objects, w.at)
+		}
 	}
 	if err != nil {
 		slog.WarnContext(ctx, "what a watch kept back could not be read", "kind", kindNames[kind], "error", err)

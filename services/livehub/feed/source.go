@@ -102,24 +102,42 @@ func (f *Feed) poll(ctx context.Context, kind Index) error {
 
 // list takes one list of a kind.
 func (f *Feed) list(ctx context.Context, kind Index) error {
-	l, err := f.cfg.Source.List(ctx, kind)
-	if err != nil {
-		return err
+	_, err := f.take(ctx, kind, f.cfg.Source.List)
+	if errors.Is(err, errBackwards) {
+		// It was kept for others, and is from before what is known. Only a list of
+		// now tells what the cluster has.
+		_, err = f.take(ctx, kind, f.cfg.Source.Read)
 	}
-	at, err := parseVersion(l.ResourceVersion())
-	if err != nil {
-		return err
-	}
-	return f.replace(kind, entries(l), at)
+	return err
 }
 
-func entries(l *kubelist.List) []entry {
+// take takes a list, and gives its version.
+func (f *Feed) take(ctx context.Context, kind Index, read func(context.Context, Index) (*kubelist.List, error)) (at uint64, err error) {
+	l, err := read(ctx, kind)
+	if err != nil {
+		return 0, err
+	}
+	if at, err = parseVersion(l.ResourceVersion()); err != nil {
+		return 0, err
+	}
+	all, err := entries(l)
+	if err != nil {
+		return 0, err
+	}
+	return at, f.replace(kind, all, at)
+}
+
+func entries(l *kubelist.List) ([]entry, error) {
 	out := make([]entry, l.Len())
 	for i := range out {
 		m := l.Meta(i)
-		out[i] = entry{name: m.Name, version: m.ResourceVersion, json: l.JSON(i)}
+		version, err := parseVersion(m.ResourceVersion)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = entry{name: m.Name, version: version, json: l.JSON(i)}
 	}
-	return out
+	return out, nil
 }
 
 // errorOf says what was wrong with a list or watch.

@@ -44,13 +44,18 @@ type world struct {
 	deaf   bool
 	moved  chan struct{}
 	broken chan struct{} // closed to break all watches
+	ended  chan struct{} // closed to end them as a server does that ends
+	// endless is whether no watch says where the beginning ends.
+	endless bool
+	// kept is a list of PipelineRuns that was kept for others.
+	kept *kubelist.List
 	// lists and watches count requests by kind, names those for names alone; open
 	// is how many watches are.
 	lists, watches, names, open [kindCount]int
 }
 
 func newWorld() *world {
-	w := &world{version: 100, oldest: 100, moved: make(chan struct{}), broken: make(chan struct{})}
+	w := &world{version: 100, oldest: 100, moved: make(chan struct{}), broken: make(chan struct{}), ended: make(chan struct{})}
 	for k := range w.objects {
 		w.objects[k] = map[string]kubelist.Event{}
 	}
@@ -95,6 +100,25 @@ func (w *world) happened(kind Index, e kubelist.Event) {
 	w.moved = make(chan struct{})
 }
 
+// putBack has the cluster be what it was at a version, as one is that is restored
+// from a backup.
+func (w *world) putBack(to uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.version, w.oldest = to, min(w.oldest, to)
+	later := func(e kubelist.Event) bool { v, _ := parseVersion(e.ResourceVersion); return v > to }
+	for kind := range kindCount {
+		w.history[kind] = slices.DeleteFunc(w.history[kind], later)
+		w.events[kind] = slices.DeleteFunc(w.events[kind], later)
+		clear(w.objects[kind])
+		for _, e := range w.history[kind] {
+			if w.objects[kind][e.Name] = e; e.Type == watch.Deleted {
+				delete(w.objects[kind], e.Name)
+			}
+		}
+	}
+}
+
 // elsewhere moves the cluster's version, as changes of other namespaces do.
 func (w *world) elsewhere(by uint64) {
 	w.mu.Lock()
@@ -115,6 +139,14 @@ func (w *world) disturb() {
 	defer w.mu.Unlock()
 	close(w.broken)
 	w.broken = make(chan struct{})
+}
+
+// replace ends every watch, as an API server does that is replaced.
+func (w *world) replace() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.ended)
+	w.ended = make(chan struct{})
 }
 
 func (w *world) set(change func()) {
@@ -148,6 +180,12 @@ func (w *world) now() folded {
 var runsGroup = schema.GroupResource{Group: "tekton.dev", Resource: "runs"}
 
 func (w *world) List(ctx context.Context, kind Index) (*kubelist.List, error) {
+	w.mu.Lock()
+	kept := w.kept
+	w.mu.Unlock()
+	if kept != nil && kind == PipelineRuns {
+		return kept, nil
+	}
 	return w.Read(ctx, kind)
 }
 
@@ -176,7 +214,10 @@ func (w *world) ReadAt(_ context.Context, kind Index, version string, names bool
 	} else {
 		w.lists[kind]++
 	}
-	if err != nil || w.away || at < w.oldest {
+	if w.away {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if err != nil || at < w.oldest {
 		return nil, apierrors.NewResourceExpired("too old resource version")
 	}
 	then := map[string]kubelist.Event{}
@@ -222,13 +263,17 @@ func (w *world) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) 
 		return nil, fmt.Errorf("watching: %w", apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil))
 	}
 	ctx, cancel := context.WithTimeout(ctx, from.Timeout)
-	one := &worldWatch{world: w, kind: kind, ctx: ctx, cancel: cancel, broken: w.broken, mark: time.After(from.Timeout - 2*time.Second)}
+	one := &worldWatch{world: w, kind: kind, ctx: ctx, cancel: cancel, broken: w.broken, ended: w.ended, mark: time.After(from.Timeout - 2*time.Second)}
 	if from.InitialEvents {
 		one.next = len(w.events[kind])
 		for _, name := range slices.Sorted(maps.Keys(w.objects[kind])) {
 			e := w.objects[kind][name]
 			e.Type = watch.Added
 			one.first = append(one.first, e)
+		}
+		if w.endless {
+			w.open[kind]++
+			return one, nil
 		}
 		one.first = append(one.first, kubelist.Event{Type: watch.Bookmark, Meta: kubelist.Meta{ResourceVersion: strconv.FormatUint(w.version, 10)}, InitialEventsEnd: true})
 	} else {
@@ -252,6 +297,7 @@ type worldWatch struct {
 	ctx    context.Context
 	cancel func()
 	broken chan struct{}
+	ended  chan struct{}
 	first  []kubelist.Event
 	next   int
 	// mark has a bookmark sent, two seconds before the end.
@@ -282,6 +328,8 @@ func (o *worldWatch) Next() (kubelist.Event, error) {
 		}
 		select {
 		case <-o.ctx.Done():
+			return kubelist.Event{}, io.EOF
+		case <-o.ended:
 			return kubelist.Event{}, io.EOF
 		case <-o.broken:
 			return kubelist.Event{}, io.ErrUnexpectedEOF

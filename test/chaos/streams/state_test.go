@@ -149,10 +149,10 @@ func number(version string) uint64 {
 	return n
 }
 
-// parseID reads an id: a tag, and how far each kind was seen.
+// parseID reads an id: a tag, how far each kind was seen, and sums that are the gateway's own affair.
 func parseID(id string) (tag string, at position, err error) {
 	parts := strings.Split(id, "-")
-	if len(parts) != 3 {
+	if len(parts) != 4 {
 		return "", at, fmt.Errorf("the id %q", id)
 	}
 	for i := range at {
