@@ -26,6 +26,7 @@ const every = 3 * time.Second
 type Archiver struct {
 	client dynamic.Interface
 	to     *results.Server
+	every  time.Duration
 	// stored has the resourceVersion of what is stored, by uid.
 	stored map[string]string
 }
@@ -36,12 +37,12 @@ func New(cfg *rest.Config, to *results.Server) (*Archiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("archiving runs: %w", err)
 	}
-	return &Archiver{client: client, to: to, stored: map[string]string{}}, nil
+	return &Archiver{client: client, to: to, every: every, stored: map[string]string{}}, nil
 }
 
 // Run stores what finishes until ctx ends.
 func (a *Archiver) Run(ctx context.Context) {
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(a.every)
 	defer ticker.Stop()
 	for {
 		select {
