@@ -17,6 +17,10 @@ ROWS ?=
 RACE := $(if $(shell command -v gcc || command -v clang),-race)
 DEV := bin/glidepath-dev
 SUITE := .ci/suite
+# Prints the events of `go test -json`, and which tests took longest.
+REPORT := go run ./test/report/cmd
+# Packages of a minute or more begin first, so that none is left over at the end.
+LONG := -e /test/edge$$ -e /test/bench$$ -e /internal/simulator$$ -e /internal/devenv$$ -e /services/livehub$$ -e /cmd/glidepath-dev$$
 
 ##@ Run it
 
@@ -53,16 +57,19 @@ check-generate: go
 rules check-rules: go ## What the tests prove of the specification, rule by rule
 	@go run ./internal/rules/cmd
 
+# Vet is among the linters.
 unit check-unit: tools ## Unit and integration tests, with the race detector (PKG=./...)
 	@$(if $(RACE),,echo "no C compiler: the tests run without the race detector")
-	@go test $(RACE) -shuffle=on -timeout=20m $$(go list $(PKG) | grep -v -e /test/e2e -e /test/chaos)
+	@packages="$$(go list $(PKG) | grep -v -e /test/e2e -e /test/chaos)"; \
+	go test -json $(RACE) -vet=off -shuffle=on -p=3 -timeout=20m \
+		$$(grep $(LONG) <<<"$$packages") $$(grep -v $(LONG) <<<"$$packages") | $(REPORT)
 
 # Not from the cache: it does not know what the tests start.
 e2e check-e2e: tools ## The whole gateway from outside
-	@go test $(RACE) -count=1 -timeout=30m ./test/e2e/...
+	@.ci/shards 2 ./test/e2e "$(RACE)" -test.timeout=20m | $(REPORT)
 
 chaos check-chaos: tools ## Its parts killed, stopped and cut off under load; needs a Docker daemon
-	@go test $(RACE) -count=1 -p=1 -timeout=15m ./test/chaos/...
+	@go test -json $(RACE) -vet=off -count=1 -p=2 -timeout=15m ./test/chaos/... | $(REPORT)
 
 bench: tools ## Measure the gateway, row by row (ROWS="name ..." for some of them)
 	@go build -buildvcs=false -o bin/bench ./test/bench/cmd

@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"hangar.io/glidepath/internal/calls"
-
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/services/livehub/feed"

@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"slices"
 
-	"hangar.io/glidepath/internal/calls"
-
 	"golang.org/x/sync/errgroup"
 
 	"hangar.io/glidepath/internal/answer"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/kubelist"
 )
 

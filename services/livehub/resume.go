@@ -3,11 +3,10 @@ package livehub
 import (
 	"context"
 
-	"hangar.io/glidepath/internal/calls"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/seal"
 	"hangar.io/glidepath/services/livehub/feed"
 )

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"hangar.io/glidepath/internal/calls"
-
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/devenv/devtest"
 	"hangar.io/glidepath/internal/fleet"
 	"hangar.io/glidepath/internal/kube"

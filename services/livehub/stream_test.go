@@ -12,11 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hangar.io/glidepath/internal/calls"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/kubelist"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/renewal"

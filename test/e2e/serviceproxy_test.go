@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hangar.io/glidepath/api"
+	"hangar.io/glidepath/internal/devenv/filelock"
 	"hangar.io/glidepath/internal/fleet"
 )
 
@@ -38,6 +40,12 @@ func throughServiceProxy(t *testing.T) (string, *http.Client) {
 		}
 		t.Skip("only root can give the loopback interface the address that the API server proxies to")
 	}
+	// The machine has one loopback interface, and other runs of these tests may want the address at the same time.
+	only, err := filelock.Acquire(t.Context(), filepath.Join(os.TempDir(), "glidepath-edge-address"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(only.Release)
 	if out, err := exec.CommandContext(t.Context(), "ip", "address", "replace", edgeIP+"/32", "dev", "lo").CombinedOutput(); err != nil {
 		t.Fatalf("adding %s to lo: %v: %s", edgeIP, err, out)
 	}

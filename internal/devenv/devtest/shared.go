@@ -2,6 +2,7 @@ package devtest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -10,10 +11,15 @@ import (
 )
 
 // Main is the body of a TestMain whose tests share what setup starts, one API server for instance. The folder is removed and
-// the function that setup returns is called when the tests are done. It returns the exit code:
+// the function that setup returns is called when the tests are done. Nothing is started to list the tests alone. It returns
+// the exit code:
 //
 //	func TestMain(m *testing.M) { os.Exit(devtest.Main(m, setup)) }
 func Main(m *testing.M, setup func(ctx context.Context, dir string) (teardown func(), err error)) int {
+	flag.Parse()
+	if list := flag.Lookup("test.list"); list != nil && list.Value.String() != "" {
+		return m.Run()
+	}
 	dir, err := os.MkdirTemp("", "gp-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "devtest:", err)
