@@ -66,7 +66,7 @@ unit check-unit: tools ## Unit and integration tests, with the race detector (PK
 
 # Not from the cache: it does not know what the tests start.
 e2e check-e2e: tools ## The whole gateway from outside
-	@.ci/shards 2 ./test/e2e "$(RACE)" -test.timeout=20m | $(REPORT)
+	@.ci/shards 2 ./test/e2e "$(RACE)" -test.timeout=20m -test.parallel=4 | $(REPORT)
 
 chaos check-chaos: tools ## Its parts killed, stopped and cut off under load; needs a Docker daemon
 	@go test -json $(RACE) -vet=off -count=1 -p=2 -timeout=15m ./test/chaos/... | $(REPORT)

@@ -98,6 +98,7 @@ func collect(v any, f func([]any)) {
 
 // rule: R003
 func TestTheRoutesInForceAreTheContractsAndNoOthers(t *testing.T) {
+	t.Parallel()
 	plain := devtest.Gateway(t, devenv.GatewayConfig{APIServer: gw.APIServer, Redis: gw.Redis})
 	var want []string
 	for _, op := range api.Operations() {

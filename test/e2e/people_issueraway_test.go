@@ -132,6 +132,7 @@ func whoamiAt(t *testing.T, e *devenv.Edge, token string) answer {
 // Each outage has an edge of its own: an authz logs the first failure of many,
 // and asks the issuer at most once in ten seconds.
 func TestPeopleWhoseKeyIsKnownStayWhileTheIssuerIsAway(t *testing.T) {
+	t.Parallel()
 	const login = "e2e-away"
 	i := reserveIssuer(t)
 	newer := newIssuer(t, "e2e-newer-key")
@@ -184,6 +185,7 @@ func staysForPeople(t *testing.T, e *devenv.Edge, i *issuer, login string) {
 }
 
 func TestAnIssuerThatNeverAnsweredLetsNobodyInUntilItDoes(t *testing.T) {
+	t.Parallel()
 	const login = "e2e-never"
 	i := reserveIssuer(t)
 	forger := newIssuer(t, "made-up")
