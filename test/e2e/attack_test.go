@@ -52,7 +52,7 @@ func statuses(c io.Reader) ([]int, error) {
 		}
 		_, err = io.Copy(io.Discard, res.Body)
 		if cerr := res.Body.Close(); err != nil || cerr != nil {
-			return got, nil
+			return got, nil //nolint:nilerr // the same
 		}
 		got = append(got, res.StatusCode)
 	}

@@ -88,7 +88,7 @@ func (s *suite) take(e event) {
 
 func (s *suite) end(e event, p *run) {
 	if e.Test == "" {
-		s.print(p.text(e.Action == "fail"))
+		s.print(p.text(e))
 		delete(s.running, e.Package)
 		return
 	}

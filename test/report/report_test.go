@@ -129,6 +129,15 @@ func TestTheSlowestTestsAreNamedWithoutTheirSubtests(t *testing.T) {
 	}
 }
 
+func TestATestProgramThatRanAloneIsSaidToHavePassedOrFailed(t *testing.T) {
+	t.Parallel()
+	for action, want := range map[string]string{"pass": "ok  \tp\tTIME\n", "fail": "FAIL\tp\tTIME\n"} {
+		if got := printed(t, `{"Action":"`+action+`","Package":"p","Elapsed":9.5}`+"\n", 10); got != want {
+			t.Errorf("%s: got %q", action, got)
+		}
+	}
+}
+
 func TestWhatIsNoEventIsPrintedAsItIs(t *testing.T) {
 	t.Parallel()
 	const text = "go: downloading something\n{}\n"

@@ -19,10 +19,11 @@ func (p *run) add(test, text string) {
 	p.said[test] = append(p.said[test], text)
 }
 
-// text is what `go test` prints of a package: of one that did not fail its last
-// line, else also what the package printed itself, and the tests that did not end
-// well. One that was running when the package died did not end at all.
-func (p *run) text(failed bool) string {
+// text is what `go test` prints of a package that ended: of one that did not fail
+// its last line, else also what the package printed itself, and the tests that did
+// not end well. One that was running when the package died did not end at all.
+func (p *run) text(e event) string {
+	failed := e.Action == "fail"
 	var b strings.Builder
 	if failed {
 		for _, test := range p.order {
@@ -34,6 +35,10 @@ func (p *run) text(failed bool) string {
 		if verdict(line) || (failed && line != "PASS\n") {
 			b.WriteString(line)
 		}
+	}
+	if !slices.ContainsFunc(p.said[""], verdict) { // a test program that nobody but test2json ran
+		word := map[bool]string{true: "FAIL", false: "ok  "}[failed]
+		fmt.Fprintf(&b, "%s\t%s\t%.3fs\n", word, e.Package, e.Elapsed)
 	}
 	return b.String()
 }
