@@ -192,6 +192,43 @@ func TestAnEmptyListIsBelievedWhenTheDatabaseAnswers(t *testing.T) {
 	}
 }
 
+// A filter that takes the database longer than it may gives an empty list each time,
+// while everything else is answered.
+func TestAWindowThatComesEmptyIsHeldAgainstWhatWasStoredLast(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		runs  []int // hours ago
+		times int   // how often the window comes empty; 0 is always
+		want  []int
+		fails bool
+		asked int
+	}{
+		"there is nothing":                  {nil, 0, nil, false, 3},
+		"there is something, but not in it": {[]int{30, 40, 50, 60, 70, 80, 90}, 0, nil, false, 3},
+		"there is something in it":          {[]int{1, 30}, 0, nil, true, 6},
+		"it is so once":                     {[]int{1, 30}, 1, []int{0}, false, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newArchive(t, standin.Config{})
+			for n, hours := range tt.runs {
+				a.run(shop, n, now.Add(-time.Duration(hours)*time.Hour))
+			}
+			a.SetFaults(standin.Fault{Path: "creationTimestamp+%3E%3D", Empty: true, Times: tt.times})
+			list := a.client(results.Limits{}).PipelineRuns(t.Context(), shop, now.Add(-24*time.Hour))
+			if tt.fails {
+				_, err := uids(list)
+				checkFailure(t, err, http.StatusOK)
+			} else {
+				check(t, list, tt.want...)
+			}
+			if n := len(a.Requests()); n != tt.asked {
+				t.Errorf("%d requests, want %d", n, tt.asked)
+			}
+		})
+	}
+}
+
 func TestBreakingOffEndsTheReading(t *testing.T) {
 	t.Parallel()
 	a := newArchive(t, standin.Config{})

@@ -72,6 +72,8 @@ type query struct {
 	fields                  string // empty for all
 	// believed says that an empty answer needs no second look.
 	believed bool
+	// glance says that the few records that were stored last are enough.
+	glance bool
 }
 
 func (q query) ask() ask {
@@ -96,8 +98,12 @@ func (c *Client) list(ctx context.Context, q query) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
 		defer cancel()
+		size := c.limits.PageRecords
+		if q.glance {
+			size = minPage
+		}
 		l := &listing{
-			client: c, query: q, path: at, size: newPageSize(c.limits.PageRecords), yield: yield,
+			client: c, query: q, path: at, size: newPageSize(size), yield: yield,
 			seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, tokens: map[string]struct{}{},
 		}
 		if err := l.pages(ctx); err != nil && !errors.Is(err, errStop) {
@@ -121,6 +127,7 @@ type listing struct {
 	seen   map[uint64]struct{} // hashes of the names of records
 	tokens map[string]struct{}
 	back   bool // a page was asked for again, since the one behind it came empty
+	doubts bool // the list was asked for again, since it came empty and should not have
 }
 
 // pages reads every page.
@@ -135,14 +142,11 @@ func (l *listing) pages(ctx context.Context) error {
 		case err != nil:
 			return err
 		case p.next == "" && len(l.seen) == 0 && !l.query.believed:
-			// An empty answer is what a failed database gives too. It counts when
-			// the database answers and the list is empty once more.
-			if err := l.client.alive(ctx, l.query.namespace); err != nil {
+			if once, err := l.doubt(ctx); !once {
 				return err
 			}
-			l.query.believed = true
 			continue
-		case p.next == "":
+		case p.next == "" || l.query.glance:
 			return nil
 		}
 		if l.followed(p.next) {
@@ -151,6 +155,37 @@ func (l *listing) pages(ctx context.Context) error {
 		l.tokens[p.next] = struct{}{}
 		before, token = token, p.next
 	}
+}
+
+// doubt looks for signs that a list that came empty is none: that is what a database
+// gives, too, that failed. It reports whether the list is to be asked for once more.
+//
+// The database has to answer other questions. Then a window is compared with what
+// was stored last, which takes the database less: as long as something of that is in
+// the window, the list cannot be empty. Other lists are to be empty twice.
+func (l *listing) doubt(ctx context.Context) (bool, error) {
+	if err := l.client.alive(ctx, l.query.namespace); err != nil {
+		return false, err
+	}
+	if l.query.since.IsZero() {
+		l.query.believed = true
+		return true, nil
+	}
+	last := l.query
+	last.filter, last.fields, last.believed, last.glance = of(l.query.kind), rowFields, true, true
+	for _, err := range l.client.list(ctx, last) {
+		switch {
+		case errors.Is(err, ErrBadRecord): // says nothing
+		case err != nil:
+			return false, err
+		case l.doubts:
+			return false, &Error{Doing: l.query.doing(), Status: http.StatusOK, Cause: final("what has records came empty")}
+		default:
+			l.doubts = true
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // next reads one page, in as many attempts as there are.
