@@ -33,6 +33,9 @@ func (s *Stored) kept() variant {
 // Size is how many bytes it takes in memory, roughly.
 func (s *Stored) Size() int { return s.kept().size + 256 }
 
+// ContentType is that of the body.
+func (s *Stored) ContentType() string { return s.contentType }
+
 // Len is the length of the body itself, in bytes.
 func (s *Stored) Len() int { return s.plain.size }
 

@@ -36,6 +36,9 @@ type LeaseConfig struct {
 	Life time.Duration
 	// Rest is for how long nobody does again what was done.
 	Rest time.Duration
+	// Patience is how long Redis may be away before it is done without the lease,
+	// by each replica that is left alone.
+	Patience time.Duration
 }
 
 // Lease has one replica of a service do something that it is enough to do once.
@@ -45,28 +48,37 @@ type Lease struct {
 	redis      *Redis
 	key        string
 	life, rest time.Duration
+	patience   time.Duration
 }
 
 // NewLease gives a lease. It asks Redis for nothing.
 func NewLease(cfg LeaseConfig) (*Lease, error) {
-	if cfg.Redis == nil || cfg.Service == "" || cfg.Name == "" || cfg.Life < time.Millisecond || cfg.Rest < time.Millisecond {
+	if cfg.Redis == nil || cfg.Service == "" || cfg.Name == "" || cfg.Life < time.Millisecond || cfg.Rest < time.Millisecond || cfg.Patience <= 0 {
 		return nil, errors.New("making a lease: a Redis, name or time is missing")
 	}
-	return &Lease{redis: cfg.Redis, key: keyPrefix(cfg.Service) + "{lease:" + cfg.Name + "}", life: cfg.Life, rest: cfg.Rest}, nil
+	return &Lease{redis: cfg.Redis, key: keyPrefix(cfg.Service) + "{lease:" + cfg.Name + "}", life: cfg.Life, rest: cfg.Rest, patience: cfg.Patience}, nil
 }
 
 // Do has work done by one replica: it waits for the lease, and then calls work
 // unless another replica has done it in the last LeaseConfig.Rest. While Redis
-// is away nobody can tell, and it waits.
+// is away nobody can tell: it waits, and after LeaseConfig.Patience calls work all
+// the same.
 //
 // The context of work ends, with ErrLost as its cause, before another replica
 // can have the lease; whatever work does until it has noticed is not fenced.
 // An error of work gives the lease up and is returned, as is the end of ctx.
 func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) error {
+	told := time.Now() // when Redis last said something
 	for {
 		token, asked := rand.Text(), time.Now()
 		reply, err := l.redis.use(ctx, takeScript, []string{l.key}, token, l.life.Milliseconds(), l.rest.Milliseconds())
+		if err == nil {
+			told = asked
+		}
 		switch {
+		case err != nil && asked.Sub(told) >= l.patience:
+			slog.InfoContext(ctx, "without Redis there is no lease, and work is done alone", "lease", l.key)
+			return work(ctx)
 		case err != nil && !errors.Is(err, errAway):
 			slog.DebugContext(ctx, "a lease was not taken", "error", err)
 		case reply == "done":
@@ -76,6 +88,7 @@ func (l *Lease) Do(ctx context.Context, work func(ctx context.Context) error) er
 			if !errors.Is(err, ErrLost) {
 				return err
 			}
+			told = time.Now()
 			slog.InfoContext(ctx, "a lease was lost and is waited for again", "error", err)
 		}
 		if err := wait(ctx, l.life/5); err != nil {

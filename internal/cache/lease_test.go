@@ -17,7 +17,7 @@ const leaseKey = "glidepath:1:test:{lease:work}"
 
 func newLease(t testing.TB, r *Redis, life, rest time.Duration) *Lease {
 	t.Helper()
-	l, err := NewLease(LeaseConfig{Redis: r, Service: "test", Name: "work", Life: life, Rest: rest})
+	l, err := NewLease(LeaseConfig{Redis: r, Service: "test", Name: "work", Life: life, Rest: rest, Patience: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,19 @@ func TestNobodyHoldsALeaseWithoutRedis(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := NewLease(LeaseConfig{Service: "test", Name: "work", Life: time.Second, Rest: time.Second}); err == nil {
+	if _, err := NewLease(LeaseConfig{Service: "test", Name: "work", Life: time.Second, Rest: time.Second, Patience: time.Second}); err == nil {
 		t.Error("a lease is made without a Redis")
+	}
+	if _, err := NewLease(LeaseConfig{Redis: awayRedis(t), Service: "test", Name: "work", Life: time.Second, Rest: time.Second}); err == nil {
+		t.Error("a lease is made that has no patience")
+	}
+}
+
+func TestWorkIsDoneAloneWhenRedisIsAwayForLong(t *testing.T) {
+	l := newLease(t, awayRedis(t), 50*time.Millisecond, time.Minute)
+	l.patience = 100 * time.Millisecond
+	failed, times := errors.New("failed"), 0
+	if err := l.Do(t.Context(), func(context.Context) error { times++; return failed }); !errors.Is(err, failed) || times != 1 {
+		t.Errorf("it was done %d times: %v", times, err)
 	}
 }

@@ -94,22 +94,39 @@ type task struct {
 	record results.Record
 }
 
+// eventID is the label of runs that an event started, and of their TaskRuns: all
+// are archived in one Result of this name.
+const eventID = "triggers.tekton.dev/triggers-eventid"
+
+// homes are the Results that the TaskRuns of a run may be in: that of the run, and
+// that of its uid where the run was made with the annotations of another, which put
+// it into that one's Result. Its TaskRuns do not always have these annotations.
+func homes(r run) []string {
+	result := r.record.Result()
+	if result == r.record.UID || result == r.object.Metadata.Labels[eventID] {
+		return []string{result}
+	}
+	return []string{result, r.record.UID}
+}
+
 // tasks reads a run's TaskRuns, in the order of their creation.
 func (s *server) tasks(ctx context.Context, scope calls.Scope, of run) ([]task, error) {
 	var all []task
-	for rec, err := range s.archive.TaskRunsOf(ctx, scope.Namespace, of.record.Result()) {
-		if err != nil {
-			return nil, err
-		}
-		object, err := decode(rec)
-		if err != nil {
-			return nil, err
-		}
-		// Runs that one event started are archived together. A run without a
-		// uid in its TaskRuns is told by its name, which an older one may have had.
-		uid, _ := object.Run()
-		if object.BelongsTo(of.object.Metadata) && (uid != "" || !rec.Created.Before(of.record.Created)) {
-			all = append(all, task{object, rec})
+	for _, home := range homes(of) {
+		for rec, err := range s.archive.TaskRunsOf(ctx, scope.Namespace, home) {
+			if err != nil {
+				return nil, err
+			}
+			object, err := decode(rec)
+			if err != nil {
+				return nil, err
+			}
+			// Runs that one event started are archived together. A run without a
+			// uid in its TaskRuns is told by its name, which an older one may have had.
+			uid, _ := object.Run()
+			if object.BelongsTo(of.object.Metadata) && (uid != "" || !rec.Created.Before(of.record.Created)) {
+				all = append(all, task{object, rec})
+			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b task) int {

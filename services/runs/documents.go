@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -32,13 +33,17 @@ type document = answer.Stored
 type kind struct {
 	contentType string
 	maxBytes    int64 // of the body itself; a larger one is none
+	passed      bool  // in place of a larger one it is kept that there is one
 }
 
 // What is answered with: lists and runs, and the text of logs.
 var (
-	jsonBody = kind{answer.JSON, 512 << 20}
-	logBody  = kind{"text/plain; charset=utf-8", 64 << 20}
+	jsonBody = kind{contentType: answer.JSON, maxBytes: 512 << 20}
+	logBody  = kind{contentType: "text/plain; charset=utf-8", maxBytes: 64 << 20, passed: true}
 )
+
+// tooLarge stands for a document that is too large to be kept.
+var tooLarge = kind{contentType: "application/x-glidepath-too-large"}
 
 // place is where a document is kept.
 type place struct {
@@ -52,14 +57,19 @@ func runPlace(scope calls.Scope, result string) place {
 	return place{jsonBody, "run:" + scope.Key() + ":" + result}
 }
 
-// listPlace is where a list of runs is.
+// listPlace is where a list of runs is. That of the fleet is another one once an app
+// was made again.
 func listPlace(q query) place {
-	return place{jsonBody, fmt.Sprintf("list:%s:%d:%d:%t:%t", q.scope.Key(), q.hours, q.limit, q.full, q.placed)}
+	of := q.scope.Key()
+	if q.census != nil {
+		of += "-" + q.census.apps
+	}
+	return place{jsonBody, fmt.Sprintf("list:%s:%d:%d:%t:%t", of, q.hours, q.limit, q.full, q.placed)}
 }
 
 // logPlace is where the log of a TaskRun is. Names have no colons.
-func logPlace(scope calls.Scope, result, taskRun string) place {
-	return place{logBody, "log:" + scope.Key() + ":" + result + ":" + taskRun}
+func logPlace(l logName) place {
+	return place{logBody, "log:" + l.scope.Key() + ":" + l.result + ":" + l.taskRun}
 }
 
 // explainPlace is where the explanation of a run is.
@@ -92,7 +102,8 @@ func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus
 
 // writer writes a document, bit by bit as what it is about is read. Nobody sees
 // of it before all of it is there: what was cut must not look whole. age is for
-// how long it is answered from then on.
+// how long it is answered from then on; it is given with the error too when w takes
+// no more.
 type writer func(ctx context.Context, w io.Writer) (age time.Duration, err error)
 
 // get gives the document of a place, written now if it is not there. The writing
@@ -103,6 +114,9 @@ func (d *documents) get(ctx context.Context, at place, write writer) (*document,
 			age, err = write(ctx, w)
 			return err
 		})
+		if at.passed && errors.Is(err, answer.ErrTooLarge) {
+			doc, err = tooLarge.written(func(io.Writer) error { return nil })
+		}
 		return doc, age, err
 	})
 }

@@ -3,11 +3,9 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -248,7 +246,14 @@ func (s *slow) PipelineRun(ctx context.Context, namespace, uid string) (results.
 }
 
 func (s *slow) PipelineRunRows(ctx context.Context, namespace string, since time.Time) iter.Seq2[results.Record, error] {
-	all := s.archived.PipelineRunRows(ctx, namespace, since)
+	return s.held(ctx, s.archived.PipelineRunRows(ctx, namespace, since))
+}
+
+func (s *slow) PipelineRuns(ctx context.Context, namespace string, since time.Time) iter.Seq2[results.Record, error] {
+	return s.held(ctx, s.archived.PipelineRuns(ctx, namespace, since))
+}
+
+func (s *slow) held(ctx context.Context, all iter.Seq2[results.Record, error]) iter.Seq2[results.Record, error] {
 	return func(yield func(results.Record, error) bool) {
 		if err := s.hold(ctx); err != nil {
 			yield(results.Record{}, err)
@@ -349,96 +354,6 @@ func TestCallersOfTwoReplicasShareOneRead(t *testing.T) {
 				t.Errorf("the archive was asked %q", asked)
 			}
 		})
-	}
-}
-
-// many is an archive of a busy app, whose objects are made as they are read: what
-// a test holds of them is what the server does.
-type many struct {
-	archived
-
-	now        time.Time
-	runs, each int
-	text       func(n, size int) string
-	read       func() // after each record
-}
-
-// filler is text as objects have it: much that is the same, and digests.
-func filler() func(n, size int) string {
-	const sentences = 5000
-	var all strings.Builder
-	for i := range sentences {
-		fmt.Fprintf(&all, "step %d of the task has finished with digest %016x%016x and nothing else; ", i%7, uint64(i+1)*0x9e3779b97f4a7c15, uint64(i+1)*0xbf58476d1ce4e5b9)
-	}
-	text := all.String()
-	return func(n, size int) string {
-		at := n * 99_991 % (len(text) - size)
-		return text[at : at+size]
-	}
-}
-
-func (m *many) PipelineRuns(context.Context, string, time.Time) iter.Seq2[results.Record, error] {
-	return func(yield func(results.Record, error) bool) {
-		for n := range m.runs {
-			r := pipelineRun(shopNamespace, n+1, m.now.Add(-time.Duration(n)*40*time.Minute), annotated(m.text(n, 12<<10)))
-			if m.read(); !yield(r, nil) {
-				return
-			}
-		}
-	}
-}
-
-func (m *many) TaskRuns(context.Context, string, time.Time) iter.Seq2[results.Record, error] {
-	return func(yield func(results.Record, error) bool) {
-		for n := range m.runs {
-			for k := m.each; k > 0; k-- {
-				at := m.now.Add(-time.Duration(n)*40*time.Minute + time.Duration(k)*time.Second)
-				r := taskRun(shopNamespace, n+1, k, at, annotated(m.text(n*m.each+k, 12<<10)))
-				if m.read(); !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func annotated(text string) func(map[string]any) {
-	return func(o map[string]any) { o["metadata"].(map[string]any)["annotations"] = map[string]any{"text": text} }
-}
-
-// rule: R050
-func TestAFullListOfABusyAppTakesFewOfItsBytes(t *testing.T) {
-	// A fifth of what a list of 1000 runs is, and may take.
-	const runs, most = 200, 64 << 20 / 5
-	w := newWorld(t)
-	w.server.wait = time.Hour
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	peak, records := uint64(0), 0
-	archive := &many{now: w.now, runs: runs, each: 4, text: filler()}
-	archive.read = func() {
-		if records++; records%200 == 0 {
-			peak = max(peak, heap())
-		}
-	}
-	w.server.archive = archive
-	w.server.documents = keep(t, nil, func(c *Config) { c.CacheBytes, c.PlainBytes, c.FillTime = 64<<20, 16<<20, cache.MaxFillTime })
-	before := heap()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fullAll, nil)
-	to := &sink{header: http.Header{}}
-	w.mux().ServeHTTP(to, r.WithContext(identity.NewContext(t.Context(), about("listRuns"))))
-	peak = max(peak, heap())
-	if to.status != http.StatusOK || to.bytes < 11<<20 || records != 5*runs {
-		t.Fatalf("got %d with %d bytes of %d records", to.status, to.bytes, records)
-	}
-	if grown := peak - before; grown > most {
-		t.Errorf("%d bytes of memory for a list of %d", grown, to.bytes)
-	} else {
-		t.Logf("%d bytes of memory for a list of %d", grown, to.bytes)
 	}
 }
 

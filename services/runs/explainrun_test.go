@@ -16,7 +16,7 @@ import (
 	"hangar.io/glidepath/services/runs/results"
 )
 
-func failures(t *testing.T) *explained.Catalogue {
+func failures(t testing.TB) *explained.Catalogue {
 	t.Helper()
 	c, err := explained.FromContract(api.Contract())
 	if err != nil {

@@ -42,7 +42,7 @@ func (w *world) guarded() (http.Handler, *identity.Signer) {
 }
 
 // signed is an identity for an operation about the shop.
-func signed(t *testing.T, s *identity.Signer, op string, change ...func(*identity.Claims)) string {
+func signed(t testing.TB, s *identity.Signer, op string, change ...func(*identity.Claims)) string {
 	t.Helper()
 	c := *about(op)
 	c.Issuer, c.Subject, c.Audience, c.ID = identity.Issuer, "someone", []string{backend}, "one-"+op

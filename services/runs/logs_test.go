@@ -82,9 +82,3 @@ func TestWhatIsNoNameOfATaskRunReachesNoSource(t *testing.T) {
 		t.Errorf("the archive was asked for %q, the cluster for %q", w.archive.asked, w.cluster.asked)
 	}
 }
-
-func TestALogThatIsTooLargeIsAFailureAndNotHalfOfIt(t *testing.T) {
-	w := newWorld(t)
-	w.withLog(strings.Repeat("x", 65<<20))
-	w.refused(w.getLog(uidOf(1), "run-1-task-1"), problem.SourceFailed)
-}

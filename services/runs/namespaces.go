@@ -2,7 +2,11 @@ package runs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +30,20 @@ type namespaces struct {
 
 	mu    sync.Mutex
 	known map[string]time.Time // by UID
+
+	counting chan struct{} // holds a token while the last census is looked at or taken
+	last     *census
+}
+
+// censusAge is for how long a census counts, as live lists do. While the cluster
+// cannot be read it counts for as long as a list does.
+const censusAge = 2 * time.Second
+
+// census is what there was of namespaces at a time.
+type census struct {
+	at   time.Time
+	made map[string]time.Time // when each was, by name
+	apps string               // is another when an app comes, goes, or is made again
 }
 
 func newNamespaces(cluster *rest.Config) (*namespaces, error) {
@@ -33,7 +51,11 @@ func newNamespaces(cluster *rest.Config) (*namespaces, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading namespaces: %w", err)
 	}
-	return &namespaces{client: client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")), known: map[string]time.Time{}}, nil
+	return namespacesOf(client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))), nil
+}
+
+func namespacesOf(client metadata.Getter) *namespaces {
+	return &namespaces{client: client, known: map[string]time.Time{}, counting: make(chan struct{}, 1)}
 }
 
 // created says when the namespace of a scope was made. One that is no more, or
@@ -55,17 +77,41 @@ func (n *namespaces) created(ctx context.Context, s calls.Scope) (time.Time, err
 	return time.Time{}, problem.New(problem.NotFound, "no such app")
 }
 
-// all says when every namespace was made, by name.
-func (n *namespaces) all(ctx context.Context) (map[string]time.Time, error) {
+// census says what namespaces there are. Callers who come at once share one.
+func (n *namespaces) census(ctx context.Context) (*census, error) {
+	select {
+	case n.counting <- struct{}{}:
+		defer func() { <-n.counting }()
+	case <-ctx.Done():
+		return nil, clusterFailed(ctx.Err())
+	}
+	if n.last != nil && time.Since(n.last.at) < censusAge {
+		return n.last, nil
+	}
+	at := time.Now()
 	list, err := n.client.List(ctx, metav1.ListOptions{})
-	if err != nil {
+	switch {
+	case err == nil:
+		n.last = count(at, list.Items)
+	case n.last == nil || time.Since(n.last.at) >= listAge:
 		return nil, clusterFailed(err)
 	}
-	made := make(map[string]time.Time, len(list.Items))
-	for _, item := range list.Items {
-		made[item.Name] = item.CreationTimestamp.Time
+	return n.last, nil
+}
+
+func count(at time.Time, items []metav1.PartialObjectMetadata) *census {
+	c := &census{at: at, made: make(map[string]time.Time, len(items))}
+	var apps []string
+	for _, item := range items {
+		c.made[item.Name] = item.CreationTimestamp.Time
+		if appOf(item.Name) != "" {
+			apps = append(apps, item.Name+"="+string(item.UID))
+		}
 	}
-	return made, nil
+	slices.Sort(apps)
+	digest := sha256.Sum256([]byte(strings.Join(apps, "\n")))
+	c.apps = hex.EncodeToString(digest[:16])
+	return c
 }
 
 func (n *namespaces) recall(uid string) (time.Time, bool) {

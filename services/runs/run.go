@@ -98,7 +98,9 @@ func newServer(cfg Config, from archive, kept *documents, tracing *telemetry.Tra
 		return nil, err
 	}
 	return &server{
-		archive: from, namespaces: known, documents: kept, heavy: newTurns(heavyReads, heavyWaits), wait: cfg.Wait, now: time.Now, badRecords: newBadRecords(reg),
+		archive: from, namespaces: known, documents: kept,
+		heavy: newTurns(heavyReads, heavyWaits), passing: newTurns(passedLogs, passedWaits),
+		wait: cfg.Wait, now: time.Now, badRecords: newBadRecords(reg), passed: newPassed(reg),
 	}, nil
 }
 

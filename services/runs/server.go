@@ -19,12 +19,14 @@ type server struct {
 	archive    archive
 	namespaces *namespaces
 	documents  *documents
-	heavy      *turns
+	heavy      *turns // of full lists
+	passing    *turns // of logs that are too large to be kept
 	failures   *explained.Catalogue
 	tests      tests
 	wait       time.Duration // how long a call waits for what it asks for
 	now        func() time.Time
 	badRecords prometheus.Counter // of the archive, left out of lists
+	passed     *prometheus.CounterVec
 }
 
 // respond gives a call the document that find comes to within the time that a

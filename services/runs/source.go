@@ -13,6 +13,10 @@ import (
 	"hangar.io/glidepath/services/runs/testkube"
 )
 
+// maxLog bounds a log that is passed on, which takes no memory: whoever wants it
+// wants all of it. What is kept or explained of one has bounds of its own.
+const maxLog = 4 << 30
+
 // openArchive gives the client of Tekton Results.
 func openArchive(cfg Config, tracing *telemetry.Tracing, requests *upstream.Metrics) (*results.Client, error) {
 	source, err := outbound.NewSource("Tekton Results", cfg.ResultsTLS)
@@ -24,7 +28,10 @@ func openArchive(cfg Config, tracing *telemetry.Tracing, requests *upstream.Metr
 		return nil, fmt.Errorf("configuring Tekton Results: %w", err)
 	}
 	name := func(*http.Request) string { return "read results" }
-	c := results.Config{URL: cfg.ResultsURL, Transport: tracing.Transport(source.Transport(proxies, outbound.Bounds{}), name), Metrics: requests}
+	c := results.Config{
+		URL: cfg.ResultsURL, Transport: tracing.Transport(source.Transport(proxies, outbound.Bounds{}), name),
+		Metrics: requests, Limits: results.Limits{LogBytes: maxLog},
+	}
 	if file := cfg.ResultsTokenFile; file != "" {
 		c.Token = func() (string, error) { return readToken(file) }
 	}

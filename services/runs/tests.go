@@ -63,7 +63,7 @@ func writeTests(w io.Writer, found []testkube.Test) error {
 }
 
 // reportBody is a JUnit report as it is stored.
-var reportBody = kind{"application/xml", testkube.MaxReportBytes}
+var reportBody = kind{contentType: "application/xml", maxBytes: testkube.MaxReportBytes}
 
 // GetTestReport answers the JUnit report of one of the app's test runs, byte for
 // byte.

@@ -20,7 +20,8 @@ const (
 	// warmLease is how long the warming of a replica that is gone keeps others
 	// from it.
 	warmLease = 10 * time.Second
-	// warmPatience is how long warming lets callers go first, at each app.
+	// warmPatience is how long warming lets callers go first, at each app, and how
+	// long it waits for a Redis that is away before a replica warms for itself.
 	warmPatience = 10 * time.Second
 )
 
@@ -33,7 +34,7 @@ func newWarmer(cfg Config, s *server, redis *cache.Redis, reg prometheus.Registe
 	if redis != nil {
 		// Lists are not kept for longer, so neither is the knowledge that they
 		// were read.
-		lease, err := cache.NewLease(cache.LeaseConfig{Redis: redis, Service: backend, Name: "warm", Life: warmLease, Rest: listAge})
+		lease, err := cache.NewLease(cache.LeaseConfig{Redis: redis, Service: backend, Name: "warm", Life: warmLease, Rest: listAge, Patience: warmPatience})
 		if err != nil {
 			return nil, err
 		}
@@ -59,18 +60,15 @@ func (n *namespaces) apps(ctx context.Context) ([]calls.Scope, error) {
 	return all, nil
 }
 
-// warm reads what is asked for of an app first: the list as it is asked for
-// without parameters, and each run of the days that it goes back.
+// warm reads what is asked for of an app first: each run of the days that a list
+// goes back without parameters, and this list, which is made of the newest of them.
 func (s *server) warm(ctx context.Context, app calls.Scope) error {
 	q, err := newQuery(app, nil, nil)
 	if err != nil {
 		return err
 	}
-	if _, err := s.list(ctx, q); err != nil {
-		return fmt.Errorf("reading a list: %w", err)
-	}
-	// A run of which something could not be read is left to whoever asks for it.
-	q.full, q.strict, q.limit = true, true, maxLimit
+	all := q
+	all.full, all.limit = true, maxLimit
 	ctx, cancel := context.WithTimeout(ctx, cache.MaxFillTime)
 	defer cancel()
 	done, err := s.heavy.begin(ctx, cache.MaxFillTime)
@@ -78,9 +76,16 @@ func (s *server) warm(ctx context.Context, app calls.Scope) error {
 		return fmt.Errorf("reading runs: %w", err)
 	}
 	defer done()
-	found, err := s.read(ctx, q)
+	found, whole, err := s.read(ctx, all)
 	if err != nil {
 		return fmt.Errorf("reading runs: %w", err)
+	}
+	rows := func(w io.Writer) error { return writeRows(w, found[:min(len(found), q.limit)]) }
+	if err := s.documents.put(ctx, listPlace(q), listAge, rows); err != nil {
+		return err
+	}
+	if !whole {
+		return nil // nobody knows of which run something is missing
 	}
 	for i, r := range found {
 		if s.settled(r.row, !r.going) {

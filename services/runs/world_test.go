@@ -25,6 +25,7 @@ import (
 	"hangar.io/glidepath/api"
 	"hangar.io/glidepath/api/runsapi"
 	"hangar.io/glidepath/internal/cache"
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/internal/seal"
@@ -41,28 +42,32 @@ const (
 	shopUID       = "shop-uid"
 )
 
+var scopeOfShop = calls.Scope{Namespace: shopNamespace, UID: shopUID}
+
 // world is a replica without its edge, on an archive and a cluster in memory.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	now     time.Time
 	archive *archived
 	cluster *cluster
 	server  *server
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), archive: &archived{}, cluster: &cluster{made: map[string]metav1.PartialObjectMetadata{}}}
 	w.cluster.add(shopNamespace, shopUID, w.now.AddDate(-1, 0, 0))
 	w.server = &server{
-		archive: w.archive, namespaces: &namespaces{client: w.cluster, known: map[string]time.Time{}},
-		documents: keep(t, nil), heavy: newTurns(heavyReads, heavyWaits), failures: failures(t), wait: time.Minute, now: func() time.Time { return w.now }, badRecords: newBadRecords(prometheus.NewRegistry()),
+		archive: w.archive, namespaces: namespacesOf(w.cluster), documents: keep(t, nil), failures: failures(t),
+		heavy: newTurns(heavyReads, heavyWaits), passing: newTurns(passedLogs, passedWaits),
+		wait: time.Minute, now: func() time.Time { return w.now },
+		badRecords: newBadRecords(prometheus.NewRegistry()), passed: newPassed(prometheus.NewRegistry()),
 	}
 	return w
 }
 
 // keep gives what a replica keeps, on a Redis or on none.
-func keep(t *testing.T, redis *cache.Redis, change ...func(*Config)) *documents {
+func keep(t testing.TB, redis *cache.Redis, change ...func(*Config)) *documents {
 	t.Helper()
 	cfg := Config{CacheBytes: 1 << 20, PlainBytes: 1 << 20, FillTime: time.Minute}
 	for _, c := range change {
@@ -307,7 +312,7 @@ func (w *world) refused(rec *httptest.ResponseRecorder, rule problem.Rule) {
 	}
 }
 
-func contract(t *testing.T) *openapi3.T {
+func contract(t testing.TB) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI())
 	if err != nil {
@@ -324,7 +329,7 @@ func (w *world) mux() http.Handler {
 }
 
 // counted is what a counter has counted.
-func counted(t *testing.T, c prometheus.Counter) float64 {
+func counted(t testing.TB, c prometheus.Counter) float64 {
 	t.Helper()
 	var m dto.Metric
 	if err := c.Write(&m); err != nil {

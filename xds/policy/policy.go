@@ -42,6 +42,10 @@ type RateLimit struct {
 // for a cold read of a slow source.
 const DefaultTimeout = 30 * time.Second
 
+// LogTimeout is that of getRunLogs: a log that is too large for runs to keep is
+// read while its caller takes it, for up to 90 s.
+const LogTimeout = 2 * time.Minute
+
 // The bounds of a timeout: less than the smallest would fail healthy calls,
 // and what waits longer than the longest is better made a stream.
 const (
@@ -55,6 +59,9 @@ const (
 // operators know.
 func (p Policy) For(op api.Operation) Settings {
 	out := Settings{Timeout: DefaultTimeout}
+	if op.ID == "getRunLogs" {
+		out.Timeout = LogTimeout
+	}
 	for _, s := range []Settings{p.defaults, p.backends[op.Backend], p.operations[op.ID]} {
 		if s.Timeout != 0 {
 			out.Timeout = s.Timeout

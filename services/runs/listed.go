@@ -1,0 +1,177 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"hangar.io/glidepath/services/runs/results"
+	"hangar.io/glidepath/services/runs/tekton"
+)
+
+// listed is a run of a list, and with what it is shown.
+type listed struct {
+	row     row
+	created time.Time
+	name    string       // of the PipelineRun
+	homes   []string     // see homes
+	run     packed       // of a full list
+	tasks   []listedTask // likewise, in the order of their creation
+	going   bool         // one of the tasks has not finished
+}
+
+type listedTask struct {
+	created time.Time
+	name    string
+	object  packed
+}
+
+// omitted is what a list is answered without: records that nobody can read, of
+// which each would otherwise take the list away for as long as it is archived.
+type omitted struct {
+	records int
+	first   error
+}
+
+// passOver says whether an error is about one record alone.
+func (o *omitted) passOver(err error) bool {
+	if !errors.Is(err, results.ErrBadRecord) {
+		return false
+	}
+	if o.records++; o.first == nil {
+		o.first = err
+	}
+	return true
+}
+
+// report counts what is left out, and logs it as one.
+func (s *server) report(ctx context.Context, o *omitted) {
+	if o.records == 0 {
+		return
+	}
+	s.badRecords.Add(float64(o.records))
+	slog.WarnContext(ctx, "records of the archive cannot be read, and are left out of a list", "records", o.records, "error", o.first)
+}
+
+// newest reads the newest finished runs, and nothing past the last of them that
+// there can be.
+func (s *server) newest(ctx context.Context, q query, in window) ([]listed, error) {
+	namespace := q.scope.Namespace
+	if namespace == "" {
+		namespace = "-"
+	}
+	read := s.archive.PipelineRunRows
+	if q.full {
+		read = s.archive.PipelineRuns
+	}
+	var left omitted
+	defer s.report(ctx, &left)
+	found := latest{most: q.limit}
+	for rec, err := range read(ctx, namespace, in.since) {
+		if err != nil {
+			if left.passOver(err) {
+				continue
+			}
+			return nil, err
+		}
+		if found.whole(rec.Stored) {
+			break
+		}
+		if !in.shows(rec) || !found.wants(rec.Created) {
+			continue
+		}
+		r, finished, err := readRun(rec)
+		if err != nil {
+			left.passOver(err)
+			continue
+		}
+		if finished {
+			found.add(q.listed(r))
+		}
+	}
+	return found.all(), nil
+}
+
+// listed gives a run as the query shows it.
+func (q query) listed(r run) listed {
+	one := listed{row: r.row, created: r.record.Created, name: r.object.Metadata.Name}
+	if q.placed {
+		one.row.Namespace, one.row.App = r.record.Namespace(), appOf(r.record.Namespace())
+	}
+	if q.full {
+		one.homes, one.run = homes(r), pack(r.record.Value)
+	}
+	return one
+}
+
+// attachTasks gives the runs of a list their TaskRuns. These are read in one
+// list, too, since the oldest of the runs: a TaskRun is never older than its run.
+func (s *server) attachTasks(ctx context.Context, q query, runs []listed) (whole bool, err error) {
+	if len(runs) == 0 {
+		return true, nil
+	}
+	var left omitted
+	defer s.report(ctx, &left)
+	owners := newOwners(runs)
+	for rec, err := range s.archive.TaskRuns(ctx, q.scope.Namespace, runs[len(runs)-1].created) {
+		var object *tekton.Object
+		if err == nil {
+			object, err = decode(rec)
+		}
+		if err != nil {
+			if left.passOver(err) {
+				continue
+			}
+			return false, err
+		}
+		for _, i := range owners.of(object, rec) {
+			runs[i].tasks = append(runs[i].tasks, listedTask{rec.Created, object.Metadata.Name, pack(rec.Value)})
+			runs[i].going = runs[i].going || object.Outcome() == tekton.Unfinished
+		}
+	}
+	for i := range runs {
+		slices.SortStableFunc(runs[i].tasks, func(a, b listedTask) int {
+			return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.name, b.name))
+		})
+	}
+	return left.records == 0, nil
+}
+
+// owners finds the runs of a list that a TaskRun is of, as tasks does for one run.
+type owners struct {
+	runs   []listed
+	byUID  map[string]int
+	byName map[string][]int // and Result
+}
+
+func newOwners(runs []listed) *owners {
+	o := &owners{runs, make(map[string]int, len(runs)), make(map[string][]int, len(runs))}
+	for i, r := range runs {
+		o.byUID[r.row.Result] = i
+		for _, home := range r.homes {
+			o.byName[home+"/"+r.name] = append(o.byName[home+"/"+r.name], i)
+		}
+	}
+	return o
+}
+
+// of gives the places of the runs in the list.
+func (o *owners) of(object *tekton.Object, rec results.Record) []int {
+	uid, name := object.Run()
+	if uid != "" {
+		if i, ok := o.byUID[uid]; ok && slices.Contains(o.runs[i].homes, rec.Result()) {
+			return []int{i}
+		}
+		return nil
+	}
+	var all []int
+	for _, i := range o.byName[rec.Result()+"/"+name] {
+		if !rec.Created.Before(o.runs[i].created) { // else it is of an older run of the name
+			all = append(all, i)
+		}
+	}
+	return all
+}
