@@ -91,7 +91,7 @@ func peakOf(f func()) int64 {
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc) //nolint:gosec // it fits
+		return int64(m.HeapAlloc)
 	}
 	before, peak := heap(), int64(0)
 	stop := make(chan struct{})

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,7 +67,7 @@ func (s *server) beginPassing(ctx context.Context, name logName) (io.ReadCloser,
 		err = context.DeadlineExceeded
 	}
 	if err != nil {
-		if context.Cause(ctx) == context.DeadlineExceeded {
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err = fmt.Errorf("opening a log: %w", context.DeadlineExceeded)
 		}
 		cancel(nil)

@@ -144,7 +144,7 @@ func TestALogThatIsTooLargeToBeKeptIsPassedOnWhole(t *testing.T) {
 
 func TestALogThatIsPassedOnIsTextThatNobodyKeeps(t *testing.T) {
 	w, _, edge := endlessly(t, 100_000, true)
-	resp, err := edge.Client().Get(edge.URL + oneLog) //nolint:noctx // a test's own server
+	resp, err := edge.Client().Get(edge.URL + oneLog)
 	if err != nil {
 		t.Fatal(err)
 	}
