@@ -24,7 +24,9 @@ func (w *world) withTests(executions ...standin.Execution) *standin.Server {
 	s.Put(executions...)
 	transport := &http.Transport{}
 	w.t.Cleanup(transport.CloseIdleConnections)
-	if w.server.tests, err = testkube.New(testkube.Config{URL: s.URL(), Transport: transport, DetailTime: time.Minute, DetailsTime: time.Minute}); err != nil {
+	if w.server.tests, err = testkube.New(testkube.Config{
+		URL: s.URL(), Transport: transport, DetailTime: time.Minute, DetailsTime: time.Minute, RequestTime: time.Minute, Stall: time.Minute,
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	return s

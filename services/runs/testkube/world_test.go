@@ -31,7 +31,7 @@ func client(t *testing.T, s *standin.Server, change ...func(*testkube.Config)) *
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	cfg := testkube.Config{URL: s.URL(), Transport: transport, DetailTime: generous, DetailsTime: generous}
+	cfg := testkube.Config{URL: s.URL(), Transport: transport, DetailTime: generous, DetailsTime: generous, RequestTime: generous, Stall: generous}
 	for _, c := range change {
 		c(&cfg)
 	}
