@@ -54,11 +54,14 @@ type connection struct {
 	reading sync.WaitGroup
 }
 
-// take takes the connection of a call.
-func take(w http.ResponseWriter, gone func()) (*connection, error) {
+// take takes the connection of a call, whose reader may be away for a time.
+func take(w http.ResponseWriter, away time.Duration, gone func()) (*connection, error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return nil, err
+	}
+	if err := giveUp(conn, away); err != nil {
+		return nil, errors.Join(err, conn.Close())
 	}
 	h := w.Header()
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
@@ -132,7 +135,7 @@ func Take(w http.ResponseWriter, r *http.Request, timeout time.Duration, gone fu
 		return Open(w, timeout)
 	}
 	setHeaders(w.Header())
-	c, err := take(w, gone)
+	c, err := take(w, timeout, gone)
 	if errors.Is(err, http.ErrNotSupported) {
 		return Open(w, timeout)
 	}

@@ -114,8 +114,11 @@ func (s *streams) serve(w http.ResponseWriter, r *http.Request, where calls.Scop
 	if err != nil {
 		return err
 	}
-	viewer, err := join(one.ctx, one.feed, lastID, wait)
+	viewer, err := s.join(one, lastID, wait)
 	if err != nil {
+		if s.serving.Err() != nil {
+			err = ending(r.PathValue("app"))
+		}
 		one.leave()
 		return err
 	}
@@ -206,30 +209,37 @@ func askedAt(r *http.Request) time.Time {
 
 // take gives a stream its turn, or says that there is none.
 func (s *streams) take(app string) (free func(), err error) {
-	full := problem.New(problem.Busy, "this replica serves as many streams as it may").WithHint("poll GET /v1/apps/" + app + "/live instead")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		// The edge tries another replica.
-		return nil, problem.New(problem.Busy, "this replica is ending").WithHint(full.Hint)
+		return nil, ending(app)
 	}
 	select {
 	case s.turns <- struct{}{}:
 		s.open.Add(1)
 		return func() { <-s.turns; s.open.Done() }, nil
 	default:
-		return nil, full
+		return nil, problem.New(problem.Busy, "this replica serves as many streams as it may").WithHint(pollInstead(app))
 	}
 }
 
-// join waits for the namespace to be read, and gives the viewer its place.
-func join(ctx context.Context, f *feed.Feed, lastID string, wait time.Duration) (*feed.Viewer, error) {
-	ctx, cancel := context.WithTimeout(ctx, wait)
+func pollInstead(app string) string { return "poll GET /v1/apps/" + app + "/live instead" }
+
+// ending is the answer of a replica that ends. The edge tries another.
+func ending(app string) error {
+	return problem.New(problem.Busy, "this replica is ending").WithHint(pollInstead(app))
+}
+
+// join waits for the namespace to be read, and gives the viewer its place. Who
+// waits does not hold up the end of the replica.
+func (s *streams) join(one *admitted, lastID string, wait time.Duration) (*feed.Viewer, error) {
+	ctx, cancel := context.WithTimeout(one.ctx, wait)
 	defer cancel()
-	if err := f.Ready(ctx); err != nil {
+	defer context.AfterFunc(s.serving, cancel)()
+	if err := one.feed.Ready(ctx); err != nil {
 		return nil, err
 	}
-	return f.Join(ctx, lastID)
+	return one.feed.Join(ctx, lastID)
 }
 
 // endWith ends a stream some time within drainTime after c has ended, unless the

@@ -78,9 +78,14 @@ type theatre struct {
 
 func newTheatre(t *testing.T, most int) *theatre {
 	t.Helper()
+	return newTheatreOn(t, most, &still{version: 7})
+}
+
+func newTheatreOn(t *testing.T, most int, source feed.Source) *theatre {
+	t.Helper()
 	reg := prometheus.NewRegistry()
 	open := func(s calls.Scope) *feed.Feed {
-		return feed.New(feed.Config{NamespaceUID: s.UID, Source: &still{version: 7}, PollEvery: maxAge})
+		return feed.New(feed.Config{NamespaceUID: s.UID, Source: source, PollEvery: maxAge})
 	}
 	s := newStreams(newFeeds(open, reg), most)
 	s.keep = kept
@@ -233,6 +238,28 @@ func TestAReplicaThatEndsSendsItsViewersAwayOneByOne(t *testing.T) {
 		slices.Sort(waits)
 		if waits[0] < comeBack || waits[49] >= comeBack+comeBackSpread || len(slices.Compact(waits)) < 10 {
 			t.Errorf("viewers are to come back after %v", waits)
+		}
+	})
+}
+
+// mute is a cluster that takes a watch and says nothing.
+type mute struct{ *still }
+
+func (m *mute) Watch(ctx context.Context, _ feed.Index, _ kubelist.WatchFrom) (feed.Watch, error) {
+	return &stillWatch{ctx: ctx}, nil
+}
+
+// Those who wait for a namespace to be read go to another replica at once.
+func TestAReplicaThatEndsKeepsNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTheatreOn(t, 10, &mute{&still{version: 7}})
+		began := time.Now()
+		end := h.view(t.Context(), "a")
+		synctest.Wait()
+		h.drain()
+		_, err := end()
+		if d := time.Since(began); problem.From(err).Rule.ID != problem.Busy.ID || d > 0 {
+			t.Errorf("after %s: %v", d, err)
 		}
 	})
 }

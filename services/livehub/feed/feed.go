@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/sse"
@@ -32,9 +33,7 @@ type Feed struct {
 	reached reached
 	// snapshot is the event that shows all, while nothing has changed since.
 	snapshot []byte
-	// fault is why a kind is not known, or known no better; nil when all is well.
-	fault error
-	// news is closed when fault or whether the kinds are known changes.
+	// news is closed when a fault or whether the kinds are known changes.
 	news chan struct{}
 
 	// back is what happened before what is kept, if somebody had that looked
@@ -52,6 +51,8 @@ type kindState struct {
 	sum     uint64            // of objects
 	at      uint64            // every change up to here is in objects
 	last    uint64            // version of the last change that was published, or where publishing began
+	fault   error             // why it is not known, or known no better; nil when all is well
+	since   time.Time         // of the fault
 }
 
 type object struct {
@@ -68,18 +69,22 @@ func newFeed(cfg Config) *Feed {
 	}
 }
 
+// staleTime is for how long what is known may be taken for what is, once it is
+// not followed any more: so long a watch may take to begin again.
+const staleTime = 30 * time.Second
+
 // Ready waits until the namespace has been read once. It gives up with what
-// keeps it from being read.
+// keeps it from being read, or has kept it for staleTime.
 func (f *Feed) Ready(ctx context.Context) error {
 	for {
 		f.mu.Lock()
-		known, fault, news := f.known(), f.fault, f.news
+		known, fault, news := f.known(), f.stale(), f.news
 		f.mu.Unlock()
-		if known {
-			return nil
-		}
 		if fault != nil {
 			return fault
+		}
+		if known {
+			return nil
 		}
 		select {
 		case <-news:
@@ -89,16 +94,37 @@ func (f *Feed) Ready(ctx context.Context) error {
 	}
 }
 
+// stale gives why a kind is not known, or has not been followed for long.
+func (f *Feed) stale() error {
+	for _, s := range f.kinds {
+		if s.fault != nil && (s.objects == nil || time.Since(s.since) > staleTime) {
+			return s.fault
+		}
+	}
+	return nil
+}
+
 func (f *Feed) known() bool {
 	return f.kinds[PipelineRuns].objects != nil && f.kinds[TaskRuns].objects != nil
 }
 
 // failed notes why a kind could not be read.
-func (f *Feed) failed(err error) {
+func (f *Feed) failed(kind Index, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.fault = err
+	s := &f.kinds[kind]
+	if s.fault == nil {
+		s.since = time.Now()
+	}
+	s.fault = fmt.Errorf("following %ss: %w", kindNames[kind], err)
 	f.tell()
+}
+
+// followed notes that a kind is followed again.
+func (f *Feed) followed(kind Index) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kinds[kind].fault = nil
 }
 
 func (f *Feed) tell() {
@@ -217,7 +243,7 @@ func (f *Feed) replace(kind Index, listed []entry, at uint64) error {
 	if s.objects == nil {
 		return f.begin(kind, listed, at)
 	}
-	f.fault = nil
+	s.fault = nil
 	changes, err := f.differences(kind, listed, at)
 	if err != nil {
 		return err
@@ -241,7 +267,6 @@ func (f *Feed) begin(kind Index, listed []entry, at uint64) error {
 		s.objects[e.name] = object{version: e.version, json: bytes.Clone(e.json)}
 	}
 	f.kinds[kind] = s
-	f.fault = nil
 	f.tell()
 	return nil
 }

@@ -212,6 +212,42 @@ func TestAClusterThatCannotBeReadIsToldAtOnce(t *testing.T) {
 	})
 }
 
+// What was some time ago must not be taken for what is: it is an error, as for
+// those who poll, and those who have a stream are told.
+func TestAClusterThatCannotBeReadForLongIsNotShownToAnybodyNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.put(PipelineRuns, "a", "1")
+		f := start(t, w, "uid")
+		s := open(t, f, "", nil)
+		synctest.Wait()
+		w.set(func() { w.away = true })
+		w.disturb()
+		w.put(PipelineRuns, "a", "2")
+		time.Sleep(staleTime - time.Second)
+		if err := f.Ready(t.Context()); err != nil {
+			t.Errorf("what begins again at once is told: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := f.Ready(t.Context()); err == nil {
+			t.Error("what was is shown as if it were")
+		}
+		if got := s.got(); got[len(got)-1] != ": stale" {
+			t.Errorf("those who watch are told %q", got)
+		}
+		w.set(func() { w.away = false })
+		time.Sleep(2 * time.Minute)
+		if err := f.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+		s.sees(w)
+		if got := s.got(); !strings.HasPrefix(got[len(got)-1], ": ping") {
+			t.Errorf("they are told %q", got)
+		}
+		s.close()
+	})
+}
+
 func TestAClusterThatWasPutBackEndsTheFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

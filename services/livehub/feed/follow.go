@@ -53,7 +53,7 @@ func (f *Feed) follow(ctx context.Context, kind Index) error {
 			failures = 0
 			continue
 		}
-		f.failed(errorOf(kind, err))
+		f.failed(kind, err)
 		slog.DebugContext(ctx, "a watch ended", "kind", kindNames[kind], "error", err)
 		w.forget(err)
 		if time.Since(began) > lastPause {
@@ -147,6 +147,9 @@ func (w *watcher) watch(ctx context.Context) error {
 		}
 	}
 	late.Stop()
+	// A watch that is opened and broken, again and again, follows nothing.
+	settled := time.AfterFunc(firstPause, func() { w.feed.followed(w.kind) })
+	defer settled.Stop()
 	for {
 		e, err := one.Next()
 		if err == nil {
@@ -218,5 +221,6 @@ func (w *watcher) take(e kubelist.Event) error {
 		return errors.Join(errAnew, err)
 	}
 	w.at = at
+	w.feed.followed(w.kind)
 	return nil
 }

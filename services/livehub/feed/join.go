@@ -71,7 +71,7 @@ func (f *Feed) Join(ctx context.Context, lastID string) (*Viewer, error) {
 		case contradicts:
 			reason = ResetDiffers
 		case isTooOld:
-			if v.past = f.pastFor(v); v.past != nil {
+			if v.past = f.pastFor(v, false); v.past != nil {
 				return v, nil
 			}
 		}
@@ -215,14 +215,16 @@ func (v *Viewer) anew() []byte {
 	return slices.Concat(reset, all)
 }
 
-// ping gives a comment, and the viewer's place where that has moved: an id that
+// ping gives a comment, which says so where the cluster cannot be read, and the viewer's place where that has moved: an id that
 // ages with an idle namespace would lead to nothing known.
 func (v *Viewer) ping() []byte {
 	f := v.feed
 	f.mu.Lock()
-	at, head := f.position(), f.topic.Head()
+	at, head, stale := f.position(), f.topic.Head(), f.stale()
 	f.mu.Unlock()
 	switch {
+	case stale != nil:
+		return sse.Comment("stale")
 	case head != v.cursor || !at.covers(v.at):
 		return sse.Comment("ping")
 	case at.sums() != v.knows:

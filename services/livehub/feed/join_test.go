@@ -122,6 +122,18 @@ func TestAnIDThatLeadsNowhereIsAReset(t *testing.T) {
 		tag := tagOf("uid")
 		for name, tc := range map[string]struct{ id, reason string }{
 			"nothing of ours":            {"…", "unknown"},
+			"without sums":               {tag + "-101-101", "unknown"},
+			"sums cut":                   {id[:len(id)-1], "unknown"},
+			"more behind it":             {id + "-1", "unknown"},
+			"sums in capitals":           {tag + "-101-101-" + strings.Repeat("A", 32), "unknown"},
+			"a sign":                     {tag + "-+101-101-" + strings.Repeat("0", 32), "unknown"},
+			"digits of another script":   {tag + "-١٠١-101-" + strings.Repeat("0", 32), "unknown"},
+			"a line end":                 {id + "\n", "unknown"},
+			"a NUL":                      {"\x00" + id, "unknown"},
+			"a long one":                 {strings.Repeat("9", 32<<10), "unknown"},
+			"sums that are made up":      {Position{{101, 7}, {101, 0}}.id(tag), "differs"},
+			"as far as numbers go":       {Position{{1<<64 - 1, 0}, {1<<64 - 1, 0}}.id(tag), "expired"},
+			"from nowhere":               {Position{}.id(tag), "expired"},
 			"another form of a number":   {tag + "-0101-101", "unknown"},
 			"a number too large":         {tag + "-99999999999999999999-1", "unknown"},
 			"too little":                 {tag + "-101", "unknown"},

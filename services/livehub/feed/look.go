@@ -41,7 +41,7 @@ func (l *look) read(entries []cache.Entry) error {
 		if e.At > until.Version {
 			// The rest is for the feed to tell: that is of its own cluster, whatever
 			// happened to what the log is of.
-			l.at, l.sure = Place{l.at.Version, e.Was}, true
+			l.isAt(Place{l.at.Version, e.Was})
 			if !l.arrived() {
 				return errPastDiffers
 			}
@@ -58,8 +58,16 @@ func (l *look) add(was uint64, is Place, body []byte) error {
 	if err := l.past.add(l.kind, was, is, body); err != nil {
 		return err
 	}
-	l.at, l.sure = is, true
+	l.isAt(is)
 	return nil
+}
+
+// isAt notes where it has come to, as the cluster and not a viewer says.
+func (l *look) isAt(at Place) {
+	if !l.sure {
+		l.past.prove(l.kind)
+	}
+	l.at, l.sure = at, true
 }
 
 // watch goes on by one watch until it has arrived. What there was where it
@@ -108,7 +116,8 @@ func (l *look) know(ctx context.Context, source Source) error {
 	if l.sure && sum != l.at.Sum {
 		return errPastDiffers
 	}
-	l.objects, l.at.Sum, l.sure = objects, sum, true
+	l.objects = objects
+	l.isAt(Place{l.at.Version, sum})
 	return nil
 }
 

@@ -53,6 +53,7 @@ type past struct {
 	changes []*change // of each kind in its order
 	bytes   int
 	reached [kindCount]uint64
+	proven  [kindCount]bool // it is known what there was at from
 	over    bool
 	err     error         // why it is not complete
 	moved   chan struct{} // closed when any of this changes
@@ -114,6 +115,20 @@ func (p *past) pass(kind Index, version uint64) {
 	p.reached[kind] = max(p.reached[kind], version)
 }
 
+// prove notes that somebody could tell what there was of a kind at from.
+func (p *past) prove(kind Index) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.proven[kind] = true
+}
+
+// holds says whether somebody could tell what there was at from.
+func (p *past) holds() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.proven[PipelineRuns] && p.proven[TaskRuns]
+}
+
 func (p *past) finish(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,16 +149,17 @@ func (p *past) leadsTo(floor Position) bool {
 }
 
 // pastFor gives what happened since a viewer left, or nil where it is not looked
-// for.
-func (f *Feed) pastFor(v *Viewer) *past {
+// for. One that others wanted is given if it goes back far enough, but not to
+// whom it has failed once: then it has to be known that it holds.
+func (f *Feed) pastFor(v *Viewer, failed bool) *past {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	kept, _ := f.topic.Kept()
 	floor := f.floor(kept)
 	from := v.since(floor)
-	v.own = false
-	if b := f.back; b != nil && b.leadsTo(floor) {
+	if b := f.back; b != nil && b.leadsTo(floor) && (!failed || b.from == from || b.holds()) {
 		if from.covers(b.from) {
+			v.own = b.from == from
 			return b
 		}
 		// Viewers come in no order: each past goes further back than those
@@ -214,6 +230,7 @@ func (f *Feed) look(ctx context.Context, p *past) {
 func (f *Feed) lookFor(ctx context.Context, p *past, kind Index) error {
 	l := look{past: p, kind: kind, at: p.from[kind]}
 	if l.arrived() {
+		p.prove(kind)
 		return nil
 	}
 	if f.cfg.Log != nil {

@@ -138,7 +138,7 @@ func (f *Feed) lookAgain(v *Viewer) bool {
 		f.back = nil
 	}
 	f.mu.Unlock()
-	v.past = f.pastFor(v)
+	v.past = f.pastFor(v, true)
 	return v.past != nil
 }
 

@@ -3,7 +3,6 @@ package feed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -88,7 +87,7 @@ func (f *Feed) poll(ctx context.Context, kind Index) error {
 			if errors.Is(err, errBackwards) {
 				return err
 			}
-			f.failed(err)
+			f.failed(kind, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -138,9 +137,4 @@ func entries(l *kubelist.List) ([]entry, error) {
 		out[i] = entry{name: m.Name, version: version, json: l.JSON(i)}
 	}
 	return out, nil
-}
-
-// errorOf says what was wrong with a list or watch.
-func errorOf(kind Index, err error) error {
-	return fmt.Errorf("following %ss: %w", kindNames[kind], err)
 }
