@@ -42,7 +42,7 @@ type slow struct {
 
 func (s *slow) Latest(ctx context.Context, kind Index) (string, error) {
 	s.asked.Add(1)
-	time.Sleep(time.Second)
+	<-time.After(time.Second)
 	return s.world.Latest(ctx, kind)
 }
 
