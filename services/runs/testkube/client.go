@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"time"
@@ -108,6 +109,7 @@ func ParseURL(value string) (*url.URL, error) {
 // statusError is an answer that is not 200.
 type statusError struct {
 	status int
+	own    bool          // it is Testkube that said so
 	after  time.Duration // how long Testkube, or what is before it, asked to be left alone
 }
 
@@ -176,7 +178,8 @@ func (c *Client) try(ctx context.Context, kind string, target *url.URL) (*upstre
 		_, _ = io.CopyN(io.Discard, answer.Body, 4<<10)
 		_ = answer.Body.Close()
 		after, _ := upstream.RetryAfter(answer.Header)
-		return nil, &statusError{status: answer.StatusCode, after: after}
+		kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")) // what is none is not its own
+		return nil, &statusError{status: answer.StatusCode, own: kind == ownProblems, after: after}
 	}
 	return answer, nil
 }
@@ -213,10 +216,15 @@ func (c *Client) getJSON(ctx context.Context, r request, most int64, v any) erro
 	return err
 }
 
+// ownProblems is what Testkube writes what is wrong in. A relay that leads nowhere
+// says 404 as well, and so does a Testkube that lacks the path: neither is proof of
+// anything.
+const ownProblems = "application/problem+json"
+
 // absent says that Testkube has no such thing.
 func absent(err error) bool {
 	answered, ok := errors.AsType[*statusError](err)
-	return ok && answered.status == http.StatusNotFound
+	return ok && answered.own && answered.status == http.StatusNotFound
 }
 
 // SpanName names the span of a request to Testkube by what it reads.

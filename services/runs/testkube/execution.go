@@ -50,6 +50,10 @@ type step struct {
 	Status string `json:"status"`
 }
 
+// whole says whether it is one at all: what has no id says nothing about the one
+// that was asked for.
+func (e *execution) whole() bool { return e.ID != "" }
+
 // of says whether the execution is this one and the app's.
 func (e *execution) of(app, id string) bool {
 	return e.ID == id && e.Tags[appTag] == app

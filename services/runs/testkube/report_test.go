@@ -131,6 +131,8 @@ func TestAReportThatCannotBeReadIsNotTakenForNone(t *testing.T) {
 	}{
 		"the run":                    {standin.Detail, standin.Status(http.StatusInternalServerError)},
 		"the run, by another answer": {standin.Detail, standin.Answer(`{"id":1}`)},
+		"the run, by an empty one":   {standin.Detail, standin.Answer(`{}`)},
+		"the run, by a way to none":  {standin.Detail, standin.Status(http.StatusNotFound)},
 		"listed and not given":       {standin.Download, standin.Status(http.StatusInternalServerError)},
 		"refused":                    {standin.Download, standin.Status(http.StatusForbidden)},
 		"cut in the middle":          {standin.Download, standin.Cut(document[:60])},

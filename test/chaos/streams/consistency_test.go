@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hangar.io/glidepath/internal/devenv/process"
+	"hangar.io/glidepath/test/chaos/steps"
 )
 
 // someChanges are made at least before and after each step of a fault.
@@ -19,14 +20,14 @@ func faults(w *world) []fault {
 	redis, api, etcd := w.gw.Redis.Process, apiServer.Process, apiServer.Etcd.Process
 	first, second := w.gw.Edges[0].Envoy.Process, w.gw.Edges[1].Envoy.Process
 	return []fault{
-		{name: "a replica is killed and another stands still", steps: []step{both(kill(hubs[0]), pause(hubs[1])), both(restart(hubs[0]), resume(hubs[1]))}},
-		{name: "all replicas are killed", asleep: true, steps: []step{kill(hubs...), restart(hubs...)}},
-		{name: "replicas are updated one by one", steps: []step{update(hubs[1]), update(hubs[2])}},
-		{name: "Redis stands still and is killed", steps: []step{pause(redis), both(resume(redis), kill(redis)), restart(redis), flush(w.gw.Redis.URL)}},
-		{name: "a replica is killed while Redis is away", steps: []step{kill(redis), kill(hubs[2]), both(restart(redis), restart(hubs[2]))}},
-		{name: "an edge is killed while the other stands still", asleep: true, steps: []step{both(pause(second), kill(first)), both(resume(second), restart(first))}},
-		{name: "the API server stands still, and etcd", coarse: true, steps: []step{pause(api), resume(api), pause(etcd), resume(etcd)}},
-		{name: "the API server is killed, and a replica", coarse: true, steps: []step{kill(api), both(kill(hubs[0]), w.restartAPIServer, restart(hubs[0]))}},
+		{name: "a replica is killed and another stands still", steps: []steps.Step{steps.Both(steps.Kill(hubs[0]), steps.Pause(hubs[1])), steps.Both(steps.Restart(hubs[0]), steps.Resume(hubs[1]))}},
+		{name: "all replicas are killed", asleep: true, steps: []steps.Step{steps.Kill(hubs...), steps.Restart(hubs...)}},
+		{name: "replicas are updated one by one", steps: []steps.Step{steps.Update(hubs[1]), steps.Update(hubs[2])}},
+		{name: "Redis stands still and is killed", steps: []steps.Step{steps.Pause(redis), steps.Both(steps.Resume(redis), steps.Kill(redis)), steps.Restart(redis), steps.Flush(w.gw.Redis.URL)}},
+		{name: "a replica is killed while Redis is away", steps: []steps.Step{steps.Kill(redis), steps.Kill(hubs[2]), steps.Both(steps.Restart(redis), steps.Restart(hubs[2]))}},
+		{name: "an edge is killed while the other stands still", asleep: true, steps: []steps.Step{steps.Both(steps.Pause(second), steps.Kill(first)), steps.Both(steps.Resume(second), steps.Restart(first))}},
+		{name: "the API server stands still, and etcd", coarse: true, steps: []steps.Step{steps.Pause(api), steps.Resume(api), steps.Pause(etcd), steps.Resume(etcd)}},
+		{name: "the API server is killed, and a replica", coarse: true, steps: []steps.Step{steps.Kill(api), steps.Both(steps.Kill(hubs[0]), w.restartAPIServer, steps.Restart(hubs[0]))}},
 	}
 }
 
@@ -99,7 +100,7 @@ func anEdgeIsUpdated(t *testing.T, w *world) {
 		before = append(before, v.counted())
 	}
 	there := w.at(0)
-	fault{steps: []step{update(w.gw.Edges[0].Envoy.Process)}}.run(t, w)
+	fault{steps: []steps.Step{steps.Update(w.gw.Edges[0].Envoy.Process)}}.run(t, w)
 	moved := 0
 	for i, v := range w.crowd {
 		if v.habit != stays {
