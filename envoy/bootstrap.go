@@ -29,16 +29,21 @@ type Bootstrap struct {
 	// DefaultMaxHeapBytes when 0.
 	MaxHeapBytes int64
 	// MaxConnections bounds the open connections of callers, streams included.
-	// DefaultMaxConnections when 0.
+	// As many as the heap has room for when 0.
 	MaxConnections int64
 }
 
-// The limits of an Envoy that was given none. A connection that only holds a
-// stream costs about 32 KiB, so the heap holds the connections with room left.
-const (
-	DefaultMaxHeapBytes   = 1 << 30
-	DefaultMaxConnections = 20_000
-)
+// DefaultMaxHeapBytes is the heap of an Envoy that was given none.
+const DefaultMaxHeapBytes = 1 << 30
+
+// streamBytes is what Envoy allocates for a stream of a browser over a connection
+// of HTTP/1.1 (docs/performance.md).
+const streamBytes = 60 << 10
+
+// connections is how many such streams a heap holds before Envoy begins to give
+// memory back. With more of them it would soon refuse every call. (Many streams
+// over one connection are less each, and bounded by the heap alone.)
+func connections(heap int64) int64 { return heap / 100 * 95 / streamBytes }
 
 // maxSocketPath is below the 108 bytes that the kernel has for a path, with
 // the ending zero and a little room.
@@ -89,7 +94,7 @@ func (b Bootstrap) Render() ([]byte, error) {
 		b.MaxHeapBytes = DefaultMaxHeapBytes
 	}
 	if b.MaxConnections == 0 {
-		b.MaxConnections = DefaultMaxConnections
+		b.MaxConnections = connections(b.MaxHeapBytes)
 	}
 	t, err := template.New("bootstrap").Funcs(template.FuncMap{"json": jsonText}).Parse(bootstrapTemplate)
 	if err != nil {

@@ -115,6 +115,33 @@ func TestBootstrapRefusesWhatEnvoyCouldNotStartWith(t *testing.T) {
 	}
 }
 
+// Beyond 95 % of its heap Envoy is busy giving memory back, and beyond 98 % it
+// refuses every call.
+func TestThereMayBeAsManyConnectionsAsTheHeapHoldsStreams(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		in   envoy.Bootstrap
+		want string
+	}{
+		"nothing given":    {envoy.Bootstrap{}, "max_active_downstream_connections: 16602"},
+		"a smaller heap":   {envoy.Bootstrap{MaxHeapBytes: 256 << 20}, "max_active_downstream_connections: 4150"},
+		"a number is kept": {envoy.Bootstrap{MaxHeapBytes: 256 << 20, MaxConnections: 5000}, "max_active_downstream_connections: 5000"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tt.in.XDSSocket, tt.in.AdminSocket = "/a", "/b"
+			got, err := tt.in.Render()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(got), tt.want) {
+				t.Errorf("%s is not in\n%s", tt.want, got)
+			}
+		})
+	}
+}
+
 func TestBootstrapKeepsAPathOneScalar(t *testing.T) {
 	t.Parallel()
 	got, err := envoy.Bootstrap{XDSSocket: `/a"}, mode: 511 #`, AdminSocket: "/b"}.Render()

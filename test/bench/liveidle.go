@@ -36,7 +36,7 @@ func measureLiveIdle(ctx context.Context, w *World) ([]figures.Figure, error) {
 		return nil, err
 	}
 	defer func() { _ = first.Leave() }()
-	before, err := l.resident()
+	before, err := l.resident(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +57,7 @@ func measureLiveIdle(ctx context.Context, w *World) ([]figures.Figure, error) {
 	return []figures.Figure{
 		{Name: rowLiveStream, Value: each("livehub")},
 		{Name: rowLiveStreamEnvoy, Value: each("envoy")},
+		{Name: "live_stream_envoy_allocated_kb", Value: each(envoyAllocated)},
 		{Name: "live_stream_authz_kb", Value: each("authz")},
 		{Name: "live_idle_streams", Value: float64(n)},
 		{Name: "live_idle_upstreams", Value: watches / liveReplicas},
@@ -75,7 +76,7 @@ func (l *lives) idle(ctx context.Context, d time.Duration) (most map[string]int6
 			return nil, 0, context.Cause(ctx)
 		case <-tick.C:
 		}
-		now, err := l.resident()
+		now, err := l.resident(ctx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -87,8 +88,11 @@ func (l *lives) idle(ctx context.Context, d time.Duration) (most map[string]int6
 	return most, watches, err
 }
 
+// envoyAllocated stands for what the Envoys have allocated, beside what the servers have resident.
+const envoyAllocated = "envoy allocated"
+
 // resident is how many bytes of memory each kind of server has in use.
-func (l *lives) resident() (map[string]int64, error) {
+func (l *lives) resident(ctx context.Context) (map[string]int64, error) {
 	all := map[string]int64{}
 	for what, processes := range l.servers() {
 		for _, p := range processes {
@@ -98,6 +102,13 @@ func (l *lives) resident() (map[string]int64, error) {
 			}
 			all[what] += size
 		}
+	}
+	for _, e := range l.Edges {
+		size, err := allocated(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		all[envoyAllocated] += size
 	}
 	return all, nil
 }

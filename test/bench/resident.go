@@ -2,12 +2,50 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 
+	"hangar.io/glidepath/internal/devenv"
 	"hangar.io/glidepath/internal/devenv/process"
 )
+
+// allocated is how many bytes the Envoy of an edge has allocated, as it says itself once a second. What is resident has also
+// what it has freed and keeps, which hides what comes later.
+func allocated(ctx context.Context, e *devenv.Edge) (int64, error) {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(e.Sockets, "admin.sock"))
+	}}
+	defer transport.CloseIdleConnections()
+	const name = "server.memory_allocated"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/stats?filter=^"+name+"$", nil)
+	if err != nil {
+		return 0, fmt.Errorf("asking Envoy for its memory: %w", err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return 0, fmt.Errorf("asking Envoy for its memory: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	if err != nil {
+		return 0, fmt.Errorf("asking Envoy for its memory: %w", err)
+	}
+	value, found := bytes.CutPrefix(bytes.TrimSpace(text), []byte(name+": "))
+	if !found {
+		return 0, fmt.Errorf("asking Envoy for its memory: it says %q", text)
+	}
+	size, err := strconv.ParseInt(string(value), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("asking Envoy for its memory: %w", err)
+	}
+	return size, nil
+}
 
 // resident is how many bytes of memory a process has in use.
 func resident(p *process.Process) (int64, error) { return statusBytes(p, "VmRSS") }

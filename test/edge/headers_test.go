@@ -102,6 +102,36 @@ func TestAuthzIsToldNoMoreThanItReads(t *testing.T) {
 	}
 }
 
+func TestAStreamsBackendGetsTheHeadersThatItReadsAndNoOthers(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	sent := map[string]string{
+		"Accept": "text/event-stream", "Accept-Encoding": "gzip", "Accept-Language": "en", "Cache-Control": "no-cache", "Dnt": "1",
+		"Origin": "http://board.test", "Pragma": "no-cache", "Priority": "u=1, i", "Referer": "http://board.test/board",
+		"Sec-Ch-Ua": `"Chromium";v="142"`, "Sec-Ch-Ua-Mobile": "?0", "Sec-Ch-Ua-Platform": "Linux", "Sec-Fetch-Dest": "empty",
+		"Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Storage-Access": "active", "Sec-Gpc": "1", "X-Forwarded-For": "192.0.2.1",
+	}
+	read := map[string]string{"Last-Event-Id": "1-1", "User-Agent": "board", "Traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+	var headers []string
+	for _, some := range []map[string]string{sent, read} {
+		for name, value := range some {
+			headers = append(headers, name, value)
+		}
+	}
+	call := received(t, e.get(t, "/v1/apps/shop/live", headers...))
+	stream := received(t, e.get(t, "/v1/apps/shop/live/stream", headers...))
+	for name := range sent {
+		if call.Get(name) == "" || stream.Get(name) != "" {
+			t.Errorf("of %s a call's backend got %q, and a stream's %q", name, call.Values(name), stream.Values(name))
+		}
+	}
+	for name := range read {
+		if stream.Get(name) == "" {
+			t.Errorf("a stream's backend got no %s", name)
+		}
+	}
+}
+
 func TestTheRequestIDIsTheEdges(t *testing.T) {
 	t.Parallel()
 	e := start(t, setup{})

@@ -28,12 +28,13 @@ func operationRoute(p *packer, e *model.Edge, r model.Route) *routev3.Route {
 		filters[filterAudit] = p.any(routeAuditHeader(r))
 	}
 	return &routev3.Route{
-		Name:                 r.Op,
-		Match:                match,
-		Metadata:             metadata(map[string]string{keyOp: r.Op, keyTier: r.Tier}),
-		Decorator:            spanName(r.Op),
-		Action:               &routev3.Route_Route{Route: action(p, e, r)},
-		TypedPerFilterConfig: filters,
+		Name:                   r.Op,
+		RequestHeadersToRemove: unreadHeaders(r),
+		Match:                  match,
+		Metadata:               metadata(map[string]string{keyOp: r.Op, keyTier: r.Tier}),
+		Decorator:              spanName(r.Op),
+		Action:                 &routev3.Route_Route{Route: action(p, e, r)},
+		TypedPerFilterConfig:   filters,
 	}
 }
 
