@@ -68,24 +68,41 @@ func (s *server) whole(ctx context.Context, scope calls.Scope, result string) (r
 // are stored one by one, and their logs apart.
 const settling = 10 * time.Minute
 
-// settled says whether what is archived of a finished run stays as it is. ended
+// settled says whether what is archived of a finished run stays as it is. complete
 // says whether all of its TaskRuns are archived as finished.
-func (s *server) settled(r row, ended bool) bool {
-	return ended && r.CompletionTime != nil && s.now().Sub(*r.CompletionTime) > settling
+func (s *server) settled(r row, complete bool) bool {
+	return complete && r.CompletionTime != nil && s.now().Sub(*r.CompletionTime) > settling
 }
 
 // age is for how long something of a finished run is answered: for its time, or
 // for that of a list as long as the archive may have more of the run.
-func (s *server) age(r row, ended bool, most time.Duration) time.Duration {
-	if !s.settled(r, ended) {
+func (s *server) age(r row, complete bool, most time.Duration) time.Duration {
+	if !s.settled(r, complete) {
 		return listAge
 	}
 	return most
 }
 
-// allEnded says whether all TaskRuns are archived as finished.
-func allEnded(tasks []task) bool {
-	return !slices.ContainsFunc(tasks, func(t task) bool { return t.object.Outcome() == tekton.Unfinished })
+// complete says whether all TaskRuns of a run are archived as finished, those that
+// the run names among them: a list of them that is short, or empty since its
+// database failed, looks like any other.
+func complete(of run, tasks []task) bool {
+	missing := newNames(of.object.Status.TaskRuns())
+	for _, t := range tasks {
+		if t.object.Outcome() == tekton.Unfinished {
+			return false
+		}
+		delete(missing, t.object.Metadata.Name)
+	}
+	return len(missing) == 0
+}
+
+func newNames(all []string) map[string]struct{} {
+	names := make(map[string]struct{}, len(all))
+	for _, name := range all {
+		names[name] = struct{}{}
+	}
+	return names
 }
 
 // task is an archived TaskRun of a run.

@@ -30,6 +30,6 @@ func (s *server) run(ctx context.Context, scope calls.Scope, result string) (*do
 		if err != nil {
 			return 0, err
 		}
-		return s.age(found.row, allEnded(tasks), runAge), writeFull(w, found, tasks)
+		return s.age(found.row, complete(found, tasks), runAge), writeFull(w, found, tasks)
 	})
 }

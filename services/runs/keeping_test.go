@@ -43,6 +43,15 @@ func finishing(t *testing.T, change func(*world)) *world {
 	return w
 }
 
+// made has a run say which TaskRuns it made, and that it made something else.
+func made(tasks ...string) func(map[string]any) {
+	children := []any{map[string]any{"apiVersion": "tekton.dev/v1beta1", "kind": "CustomRun", "name": "run-1-approval"}}
+	for _, name := range tasks {
+		children = append(children, map[string]any{"apiVersion": "tekton.dev/v1", "kind": "TaskRun", "name": name})
+	}
+	return func(o map[string]any) { o["status"].(map[string]any)["childReferences"] = children }
+}
+
 // rule: R040, R042
 func TestARunThatMayNotBeWholeIsKeptNoLongerThanAList(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -56,6 +65,12 @@ func TestARunThatMayNotBeWholeIsKeptNoLongerThanAList(t *testing.T) {
 		"one with a TaskRun that has not finished": {func(w *world) {
 			w.archive.tasks = append(w.archive.tasks, taskRun(shopNamespace, 1, 2, w.now.Add(-time.Hour), ended("Unknown", "Running")))
 		}, true},
+		"one with a TaskRun that is not archived": {func(w *world) {
+			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), made("run-1-task-1", "run-1-task-2"))}
+		}, true},
+		"one whose TaskRuns are all archived": {func(w *world) {
+			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), made("run-1-task-1"))}
+		}, false},
 		"one that does not say when it ended": {func(w *world) {
 			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), func(o map[string]any) {
 				delete(o["status"].(map[string]any), "completionTime")

@@ -20,7 +20,8 @@ type listed struct {
 	homes   []string     // see homes
 	run     packed       // of a full list
 	tasks   []listedTask // likewise, in the order of their creation
-	going   bool         // one of the tasks has not finished
+	named   []string     // TaskRuns that it says it made
+	going   bool         // one of the tasks has not finished, or is not there
 }
 
 type listedTask struct {
@@ -102,7 +103,7 @@ func (q query) listed(r run) listed {
 		one.row.Namespace, one.row.App = r.record.Namespace(), appOf(r.record.Namespace())
 	}
 	if q.full {
-		one.homes, one.run = homes(r), pack(r.record.Value)
+		one.homes, one.run, one.named = homes(r), pack(r.record.Value), r.object.Status.TaskRuns()
 	}
 	return one
 }
@@ -136,8 +137,18 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed) (whole
 		slices.SortStableFunc(runs[i].tasks, func(a, b listedTask) int {
 			return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.name, b.name))
 		})
+		runs[i].going = runs[i].going || runs[i].lacks()
 	}
 	return left.records == 0, nil
+}
+
+// lacks says whether a TaskRun is not there that the run says it made.
+func (r *listed) lacks() bool {
+	missing := newNames(r.named)
+	for _, t := range r.tasks {
+		delete(missing, t.name)
+	}
+	return len(missing) > 0
 }
 
 // owners finds the runs of a list that a TaskRun is of, as tasks does for one run.

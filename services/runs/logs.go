@@ -81,5 +81,5 @@ func (s *server) openLog(ctx context.Context, name logName) (io.ReadCloser, time
 	if errors.Is(err, results.ErrNoLog) {
 		return nil, 0, problem.New(problem.LogNotFound, "").WithCause(err)
 	}
-	return log, s.age(found.row, allEnded(tasks), logAge), err
+	return log, s.age(found.row, complete(found, tasks), logAge), err
 }

@@ -119,6 +119,9 @@ func TestWarmingKeepsNoRunThatMayNotBeWhole(t *testing.T) {
 		"one with a TaskRun that has not finished": func(w *world) {
 			w.archive.tasks = []results.Record{taskRun(shopNamespace, 1, 1, w.now.Add(-time.Hour), ended("Unknown", "Running"))}
 		},
+		"one with a TaskRun that is not archived": func(w *world) {
+			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), made("run-1-task-1", "run-1-task-2"))}
+		},
 		"one with a TaskRun that cannot be read": func(w *world) { w.archive.tasks = append(w.archive.tasks, results.Record{}) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,7 +73,25 @@ type Status struct {
 	Started    Time        `json:"startTime"`
 	Completed  Time        `json:"completionTime"`
 	Conditions []Condition `json:"conditions"`
-	Steps      []Step      `json:"steps"` // of a TaskRun
+	Steps      []Step      `json:"steps"`           // of a TaskRun
+	Children   []Child     `json:"childReferences"` // of a PipelineRun of v1
+}
+
+// Child is an object that a PipelineRun made.
+type Child struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// TaskRuns names those that a PipelineRun made, as far as it says so.
+func (s Status) TaskRuns() []string {
+	var names []string
+	for _, c := range s.Children {
+		if c.Kind == "TaskRun" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // Step is how far a step of a TaskRun came.
