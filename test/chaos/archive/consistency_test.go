@@ -191,7 +191,7 @@ func (f fault) run(t *testing.T, w *world) {
 // before.
 func (w *world) back(t *testing.T) {
 	t.Helper()
-	const most = 20
+	const most = 12
 	w.mu.Lock()
 	var all []question
 	for _, q := range w.recent {
@@ -201,7 +201,7 @@ func (w *world) back(t *testing.T) {
 	}
 	for i, a := range w.apps {
 		g := a.now()
-		all = append(all, w.askList(a, w.hours(), 990-i, false), w.askList(a, w.hours(), 990-i, true), w.askFleet(a, w.hours(), 980-i, i == 0),
+		all = append(all, w.askList(a, w.hours(), 90-i, false), w.askList(a, w.hours(), 60-i, true), w.askFleet(a, w.hours(), 80-i, i == 0),
 			w.askRun(g.runs[len(g.runs)-1]), w.askExplanation(g.runs[0]), w.askLog(g.runs[0].tasks[0]), w.askTests(a))
 	}
 	w.mu.Unlock()

@@ -1,6 +1,9 @@
 package archive_test
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // window is when something may have been read.
 type window struct{ from, to time.Time }
@@ -34,11 +37,19 @@ func (h history[T]) last() T { return h[len(h)-1].value }
 // ever says whether, at some moment of the window, it may have been something of which so is true.
 func (h history[T]) ever(in window, so func(T) bool) bool {
 	for _, v := range h {
-		if !v.since.After(in.to) && !v.gone.Before(in.from) && so(v.value) {
+		if v.in(in) && so(v.value) {
 			return true
 		}
 	}
 	return false
+}
+
+// in says whether it may have been this at some moment of the window.
+func (v version[T]) in(w window) bool { return !v.since.After(w.to) && !v.gone.Before(w.from) }
+
+// find gives the version of which so is true; -1 for none.
+func (h history[T]) find(so func(T) bool) int {
+	return slices.IndexFunc(h, func(v version[T]) bool { return so(v.value) })
 }
 
 // always says whether it was nothing else in all of the window.

@@ -39,41 +39,78 @@ func readRow(raw []byte) (row, error) {
 
 func (r row) result() string { id, _ := r.fields["result"].(string); return id }
 
-// judgeRun judges a run as it is answered.
-func (r *run) judge(got row, in window) error {
-	if !r.record.ever(in, func(o *object) bool {
-		return ended(o) && reflect.DeepEqual(o.row, got.fields) && (!got.full || reflect.DeepEqual(o.shown, got.pipelineRun))
-	}) {
-		return fmt.Errorf("run %s was never %v %.300v", r.uid, got.fields, got.pipelineRun)
-	}
-	if !got.full {
-		return nil
-	}
-	return r.judgeTasks(got.taskRuns, in)
+// known is a run as it was answered, and at which version it and its TaskRuns are so.
+type known struct {
+	run     *run // nil for one that nobody archived here
+	got     row
+	version int
+	tasks   map[*task]int
 }
 
-func (r *run) judgeTasks(got []any, in window) error {
-	seen, last := map[*task]bool{}, ""
-	for _, shown := range got {
+// recognize says what an answer shows of a run. The same is answered again and again, and looked at once.
+func (w *world) recognize(raw []byte) (*known, error) {
+	if k := w.known[string(raw)]; k != nil {
+		return k, nil
+	}
+	got, err := readRow(raw)
+	if err != nil {
+		return nil, err
+	}
+	k := &known{run: w.runs[got.result()], got: got, tasks: map[*task]int{}}
+	if r := k.run; r != nil {
+		k.version = r.record.find(func(o *object) bool {
+			return ended(o) && reflect.DeepEqual(o.row, got.fields) && (!got.full || reflect.DeepEqual(o.shown, got.pipelineRun))
+		})
+		if k.version < 0 {
+			return nil, fmt.Errorf("run %s was never %v %.300v", r.uid, got.fields, got.pipelineRun)
+		}
+		if err := k.recognizeTasks(got.taskRuns); err != nil {
+			return nil, err
+		}
+	}
+	k.got.pipelineRun, k.got.taskRuns = nil, nil
+	const most = 5000
+	if len(w.known) >= most {
+		clear(w.known)
+	}
+	w.known[string(raw)] = k
+	return k, nil
+}
+
+func (k *known) recognizeTasks(all []any) error {
+	last := ""
+	for _, shown := range all {
 		o, _ := shown.(map[string]any)
 		meta, _ := o["metadata"].(map[string]any)
 		id, _ := meta["uid"].(string)
-		t := r.task(id)
-		switch {
-		case t == nil:
-			return fmt.Errorf("run %s has a TaskRun %q", r.uid, id)
-		case seen[t]:
-			return fmt.Errorf("run %s has the TaskRun %s twice", r.uid, id)
-		case t.name < last: // they were made in the same second
-			return fmt.Errorf("run %s has %s behind %s", r.uid, t.name, last)
-		case !t.record.ever(in, func(o *object) bool { return o != nil && reflect.DeepEqual(o.shown, shown) }):
+		t := k.run.task(id)
+		if t == nil {
+			return fmt.Errorf("run %s has a TaskRun %q", k.run.uid, id)
+		}
+		if t.name <= last { // they were made in the same second
+			return fmt.Errorf("run %s has %s behind %s", k.run.uid, t.name, last)
+		}
+		last = t.name
+		if k.tasks[t] = t.record.find(func(o *object) bool { return o != nil && reflect.DeepEqual(o.shown, shown) }); k.tasks[t] < 0 {
 			return fmt.Errorf("TaskRun %s was never %.300v", id, shown)
 		}
-		seen[t], last = true, t.name
 	}
-	for _, t := range r.tasks {
-		if !seen[t] && t.record.always(in, there) {
-			return fmt.Errorf("run %s lacks its TaskRun %s", r.uid, t.name)
+	return nil
+}
+
+// judge judges a run as it is answered.
+func (k *known) judge(in window) error {
+	if !k.run.record[k.version].in(in) {
+		return fmt.Errorf("run %s was not at version %d", k.run.uid, k.version)
+	}
+	for t, version := range k.tasks {
+		if !t.record[version].in(in) {
+			return fmt.Errorf("TaskRun %s was not at version %d", t.uid, version)
+		}
+	}
+	for _, t := range k.run.tasks {
+		if _, seen := k.tasks[t]; k.got.full && !seen && t.record.always(in, there) {
+			return fmt.Errorf("run %s lacks its TaskRun %s", k.run.uid, t.name)
 		}
 	}
 	return nil
@@ -109,11 +146,11 @@ func (l listing) judge(w *world, body []byte, read, call window) error {
 	seen, last := map[*run]bool{}, ""
 	oldest := time.Time{}
 	for _, raw := range list.Runs {
-		got, err := readRow(raw)
+		k, err := w.recognize(raw)
 		if err != nil {
 			return err
 		}
-		created, _ := got.fields["createdAt"].(string)
+		created, _ := k.got.fields["createdAt"].(string)
 		if last != "" && created > last {
 			return fmt.Errorf("a run from %s behind one from %s", created, last)
 		}
@@ -121,15 +158,14 @@ func (l listing) judge(w *world, body []byte, read, call window) error {
 		if oldest, err = time.Parse(time.RFC3339, created); err != nil {
 			return fmt.Errorf("a run was made at %q", created)
 		}
-		r := w.runs[got.result()]
-		if r == nil && l.fleet && w.others[got.result()] == string(raw) {
+		if k.run == nil && l.fleet && w.others[k.got.result()] == string(raw) {
 			continue
 		}
-		if r == nil || seen[r] || got.full != l.full {
+		if k.run == nil || seen[k.run] || k.got.full != l.full {
 			return fmt.Errorf("a run nobody archived, or one twice, or without what it is to have: %.300s", raw)
 		}
-		seen[r] = true
-		if err := errors.Join(r.judge(got, read), l.judgePlace(r, got, read, call)); err != nil {
+		seen[k.run] = true
+		if err := errors.Join(k.judge(read), l.judgePlace(k.run, k.got, read, call)); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func (w *world) pick(random *rand.Rand) question {
 	case n < 3:
 		return w.askList(a, w.hours(), []int{5, 40, 40, 1000}[random.IntN(4)], n == 0)
 	case n < 5:
-		return w.askFleet(a, w.hours(), []int{30, 1000}[random.IntN(2)], n == 3)
+		return w.askFleet(a, w.hours(), []int{30, 30, 1000}[random.IntN(3)], n == 3)
 	case n < 10:
 		return w.askRun(w.pickRun(a, random))
 	case n < 14:
@@ -136,14 +136,17 @@ func (w *world) askRun(r *run) question {
 		q.kept = anyAge
 	}
 	q.right = func(body []byte, read, call window) error {
-		got, err := readRow(body)
-		if err != nil || !got.full {
-			return fmt.Errorf("no run: %w", err)
+		k, err := w.recognize(body)
+		if err != nil {
+			return err
+		}
+		if k.run != r || !k.got.full {
+			return fmt.Errorf("another run, or not all of it: %.300s", body)
 		}
 		if err := r.old(call); err != nil {
 			return err
 		}
-		return r.judge(got, read)
+		return k.judge(read)
 	}
 	return q
 }

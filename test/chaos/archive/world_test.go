@@ -25,7 +25,7 @@ const (
 	// fillTime is how long a reading of the archive may take here, and so how long one that hangs is waited for.
 	fillTime = 5 * time.Second
 	// pace is how often something changes.
-	pace = 20 * time.Millisecond
+	pace = 30 * time.Millisecond
 	// many is more than a page of the archive.
 	many = 220
 
@@ -53,6 +53,7 @@ type world struct {
 	made  int
 	runs  map[string]*run
 	tests map[string]*execution
+	known map[string]*known // by what was answered
 	// first is when something was first asked for, by its path, and recent is what was asked for in this fault.
 	first  map[string]time.Time
 	recent map[string]question
@@ -69,7 +70,7 @@ type counts struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
-		began: time.Now(), runs: map[string]*run{}, tests: map[string]*execution{}, first: map[string]time.Time{}, others: map[string]string{},
+		began: time.Now(), runs: map[string]*run{}, tests: map[string]*execution{}, known: map[string]*known{}, first: map[string]time.Time{}, others: map[string]string{},
 		rand: rand.New(rand.NewPCG(1, 1)),
 	}
 	w.forgetCounts()
