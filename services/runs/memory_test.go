@@ -102,7 +102,7 @@ func peakOf(f func()) int64 {
 			select {
 			case <-stop:
 				return
-			default:
+			case <-time.After(5 * time.Millisecond):
 			}
 		}
 	})
