@@ -8,9 +8,6 @@ type Person struct {
 	Allowed bool
 }
 
-// Username is the name that the gateway gives the person.
-func (p Person) Username() string { return "people:" + p.Login }
-
 // Logins of the sample people.
 const (
 	PersonReader   = "ada-reads"   // allowed, and a reader of every app

@@ -59,10 +59,7 @@ const (
 // operators know.
 func (p Policy) For(op api.Operation) Settings {
 	out := Settings{Timeout: DefaultTimeout}
-	if op.ID == "getRunLogs" {
-		out.Timeout = LogTimeout
-	}
-	for _, s := range []Settings{p.defaults, p.backends[op.Backend], p.operations[op.ID]} {
+	for _, s := range []Settings{p.defaults, builtIn(op), p.backends[op.Backend], p.operations[op.ID]} {
 		if s.Timeout != 0 {
 			out.Timeout = s.Timeout
 		}
@@ -77,4 +74,15 @@ func (p Policy) For(op api.Operation) Settings {
 		out.Timeout = 0
 	}
 	return out
+}
+
+// builtIn are the settings of an operation that the defaults do not fit. They
+// yield to a policy that names the operation or its backend, and not to its
+// defaults: whoever wants calls to be short in general does not ask for logs
+// that break off.
+func builtIn(op api.Operation) Settings {
+	if op.ID == "getRunLogs" {
+		return Settings{Timeout: LogTimeout}
+	}
+	return Settings{}
 }
