@@ -122,7 +122,8 @@ func (r *logReader) line(line []byte, continued bool) {
 	marked := r.sections.marked
 	step, text := r.sections.line(line, continued)
 	if r.sections.marked && !marked {
-		// What came before was nobody's.
+		// What came before was of containers that are no steps: the marking is
+		// that of the log's first line.
 		r.matcher, r.tail = r.catalogue.matcher(), &tail{}
 	}
 	if r.step != "" && r.sections.marked && step != r.step {

@@ -135,6 +135,9 @@ func TestTheStepIsTheFirstThatExitedNonZero(t *testing.T) {
 		"out of a bucket":   "step-fetch :-\nboom\nstep-unit :-\nfine\n\nstep-report :-\nboom\n",
 		"with the init's":   "[prepare] boom\n[unit] fine\n[place-scripts] boom\n",
 		"a long other line": "[fetch] " + strings.Repeat("x", 40<<10) + "boom\n[unit] fine\n",
+		"a mesh's, tkn":     "[istio-init] boom\n[unit] fine\n",
+		"a mesh's, Loki":    "container-istio-init: message=boom\ncontainer-step-unit: message=fine\n",
+		"a sidecar's":       "sidecar-db :-\nboom\nstep-unit :-\nfine\n",
 	} {
 		got := explained(t, c, map[string]string{"run-x": log}, taskRun("run-x", "fetch=0", "unit=3", "report=1"))
 		if got[0].KnownFailure != nil || got[0].Evidence != "fine" {
@@ -145,6 +148,39 @@ func TestTheStepIsTheFirstThatExitedNonZero(t *testing.T) {
 	got = explained(t, c, map[string]string{"run-x": "[fetch] boom\n"}, taskRun("run-x", "fetch=0", "unit=3"))
 	if got[0].KnownFailure != nil || got[0].Evidence != `"step-unit" exited with code 3` {
 		t.Errorf("%+v", got[0])
+	}
+}
+
+// A log has one marking. What looks like another one was printed by a step, as
+// many tools print their own name in brackets.
+//
+// rule: R294
+// rule: R297
+func TestWhatLooksLikeAnotherMarkingIsTheStepsOwnLine(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ log, known, evidence string }{
+		"brackets in a bucket's": {"step-unit :-\ncompiling\n[report] skipped\nboom: out of space\n", "Boom", "boom: out of space"},
+		"brackets out of Loki": {
+			"container-step-unit: message=compiling\n[report] skipped\nboom: out of space\n", "Boom", "boom: out of space",
+		},
+		"a header in tkn's":        {"[unit] compiling\nstep-report :-\nboom: out of space\n", "Boom", "boom: out of space"},
+		"a label in tkn's":         {"[unit] compiling\ncontainer-report: message=x\nboom: out of space\n", "Boom", "boom: out of space"},
+		"brackets without a mark":  {"boom: out of space\n[report] skipped\n", "Boom", "boom: out of space"},
+		"brackets of no container": {"[INFO] boom: out of space\n[report] skipped\n", "Boom", "[INFO] boom: out of space"},
+		"after an empty line":      {"\n \ncompiling\n[report] boom\n", "Boom", "[report] boom"},
+		"with nothing known":       {"step-unit :-\ncompiling\n[report] skipped\nno space\n", "", "compiling\n[report] skipped\nno space"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := explained(t, own(t, "Boom", "boom"), map[string]string{"run-x": tt.log}, taskRun("run-x", "unit=1", "report=0"))[0]
+			known := ""
+			if got.KnownFailure != nil {
+				known = got.KnownFailure.ID
+			}
+			if known != tt.known || got.Evidence != tt.evidence || got.Note != "" {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 
