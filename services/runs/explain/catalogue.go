@@ -8,6 +8,7 @@ import (
 	"regexp/syntax"
 
 	"github.com/coregx/ahocorasick"
+	"golang.org/x/sync/semaphore"
 )
 
 // KnownFailure is a failure that has a name.
@@ -38,6 +39,8 @@ type Catalogue struct {
 	// maxLog is the longest log that is read, in bytes; maxTested how many bytes
 	// of one regular expressions are held against.
 	maxLog, maxTested int64
+	// turns bounds the logs that are read at once.
+	turns *semaphore.Weighted
 }
 
 // pattern is one of a failure's. Patterns ascend as their failures do.
@@ -64,7 +67,7 @@ func FromContract(contract []byte) (*Catalogue, error) {
 
 func compile(failures []known) (*Catalogue, error) {
 	var faults []error
-	c := &Catalogue{maxLog: maxLog, maxTested: maxTested}
+	c := &Catalogue{maxLog: maxLog, maxTested: maxTested, turns: semaphore.NewWeighted(logsAtOnce)}
 	words := map[string]int{}
 	seen := map[string]bool{}
 	for _, f := range failures {

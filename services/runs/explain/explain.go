@@ -45,18 +45,24 @@ type Entry struct {
 	Note string `json:"note,omitempty"`
 }
 
-// atOnce is how many logs are read at the same time.
-const atOnce = 4
+// A log that is made to be slow takes a processor for seconds. A catalogue holds
+// logsAtOnce logs against its failures at the same time, of which logsOfOne are of
+// one call, whose others do not wait in front of those of another call.
+const (
+	logsAtOnce = 4
+	logsOfOne  = 2
+)
 
 // Explain explains the failed ones of the TaskRuns, in the order in which they
 // began. The others' logs are not read. A log that cannot be read is an error:
-// that nothing matched means that all was read, but for what a note says.
+// that nothing matched means that all was read, but for what a note says. Logs wait
+// their turn, in order, until ctx ends.
 func (c *Catalogue) Explain(ctx context.Context, taskRuns []*tekton.Object, logs Logs) ([]Entry, error) {
 	toExplain := slices.DeleteFunc(slices.Clone(taskRuns), func(tr *tekton.Object) bool { return !tr.Outcome().Failed() })
 	slices.SortStableFunc(toExplain, byStart)
 	entries := make([]Entry, len(toExplain))
 	reading, ctx := errgroup.WithContext(ctx)
-	reading.SetLimit(atOnce)
+	reading.SetLimit(logsOfOne)
 	for i, tr := range toExplain {
 		reading.Go(func() error {
 			var err error
@@ -73,20 +79,11 @@ func (c *Catalogue) Explain(ctx context.Context, taskRuns []*tekton.Object, logs
 func (c *Catalogue) one(ctx context.Context, tr *tekton.Object, logs Logs) (Entry, error) {
 	entry := Entry{TaskRun: tr.Metadata.Name, Task: task(tr), Step: failedStep(tr), Log: LogArchived}
 	reader := c.reader(steps(tr), entry.Step)
-	log, err := logs(ctx, tr.Metadata.UID)
-	switch {
-	case errors.Is(err, ErrNoLog):
+	err := c.read(ctx, tr.Metadata.UID, logs, reader)
+	if errors.Is(err, ErrNoLog) {
 		entry.Log = LogMissing
-	case err != nil:
-		return Entry{}, fmt.Errorf("reading the log of %s: %w", tr.Metadata.Name, err)
-	default:
-		err = eachLine(log, c.maxLog, reader.line)
-		_ = log.Close() // it was read, or does not count
-		if errors.Is(err, errTooLong) {
-			reader.cut = true
-		} else if err != nil {
-			return Entry{}, fmt.Errorf("the log of %s: %w", tr.Metadata.Name, err)
-		}
+	} else if err != nil {
+		return Entry{}, fmt.Errorf("the log of %s: %w", tr.Metadata.Name, err)
 	}
 	message := tr.Ended().Message
 	reader.message(message)
@@ -100,6 +97,25 @@ func (c *Catalogue) one(ctx context.Context, tr *tekton.Object, logs Logs) (Entr
 		entry.Evidence = excerpt([]byte(message))
 	}
 	return entry, nil
+}
+
+// read reads the log of the TaskRun with a UID, in its turn.
+func (c *Catalogue) read(ctx context.Context, uid string, logs Logs, reader *logReader) error {
+	if err := c.turns.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("waiting for other logs: %w", err)
+	}
+	defer c.turns.Release(1)
+	log, err := logs(ctx, uid)
+	if err != nil {
+		return err
+	}
+	err = eachLine(log, c.maxLog, reader.line)
+	_ = log.Close() // it was read, or does not count
+	if errors.Is(err, errTooLong) {
+		reader.cut = true
+		return nil
+	}
+	return err
 }
 
 // logReader holds the lines of one step against the catalogue.

@@ -23,9 +23,8 @@ const (
 var errTooLong = errors.New("the log is longer than any that is read")
 
 // eachLine calls back for each line of a log of at most so many bytes, without
-// the line's end. Of a line that
-// is longer than maxLine the parts after the first are continued. The line is
-// good until the callback returns.
+// the line's end. Of a line that is longer than maxLine the parts after the first
+// are continued. The line is good until the callback returns.
 func eachLine(r io.Reader, most int64, do func(line []byte, continued bool)) error {
 	limited := &io.LimitedReader{R: r, N: most + 1}
 	lines := bufio.NewReaderSize(limited, maxLine)
