@@ -27,13 +27,15 @@ func since(t time.Time) filter {
 	return filter(fmt.Sprintf(`data.metadata.creationTimestamp >= "%s"`, t.UTC().Format(time.RFC3339)))
 }
 
-// equals selects the records whose field has a value. The field is one of ours,
-// never a caller's.
-func equals(field, value string) (filter, error) {
-	if !literal.MatchString(value) {
-		return "", fmt.Errorf("filtering by %s: the value holds what may not stand in a filter", field)
+// oneOf selects the records whose field has one of the values. The field is one of
+// ours, never a caller's.
+func oneOf(field string, values ...string) (filter, error) {
+	for _, v := range values {
+		if !literal.MatchString(v) {
+			return "", fmt.Errorf("filtering by %s: the value holds what may not stand in a filter", field)
+		}
 	}
-	return filter(fmt.Sprintf(`%s == "%s"`, field, value)), nil
+	return filter(fmt.Sprintf(`%s in ["%s"]`, field, strings.Join(values, `","`))), nil
 }
 
 // all selects what every one of the filters selects.

@@ -140,11 +140,11 @@ func FuzzFilter(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		got, err := equals("data.metadata.uid", value)
+		got, err := oneOf("data.metadata.uid", value, "y")
 		if err != nil {
 			return
 		}
-		if strings.ContainsAny(value, "'\"\\% \n") || string(got) != `data.metadata.uid == "`+value+`"` {
+		if strings.ContainsAny(value, "'\"\\% \n") || string(got) != `data.metadata.uid in ["`+value+`","y"]` {
 			t.Errorf("%q gives %s", value, got)
 		}
 	})
@@ -152,13 +152,13 @@ func FuzzFilter(f *testing.F) {
 
 func TestFilters(t *testing.T) {
 	t.Parallel()
-	byUID, err := equals("data.metadata.uid", "x-1")
+	byUID, err := oneOf("data.metadata.uid", "x-1", "x-2")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := all(of(TaskRun), "", since(time.Date(2026, 11, 20, 13, 0, 0, 5, time.FixedZone("", 3600))), byUID)
 	const want = `data_type in ["tekton.dev/v1.TaskRun","tekton.dev/v1beta1.TaskRun"] && ` +
-		`data.metadata.creationTimestamp >= "2026-11-20T12:00:00Z" && data.metadata.uid == "x-1"`
+		`data.metadata.creationTimestamp >= "2026-11-20T12:00:00Z" && data.metadata.uid in ["x-1","x-2"]`
 	if string(got) != want {
 		t.Errorf("got %s", got)
 	}

@@ -26,19 +26,7 @@ func (c *Client) PipelineRun(ctx context.Context, namespace, uid string) (Record
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return Record{}, err
 	}
-	byUID, err := equals("data.metadata.uid", uid)
-	if err != nil {
-		return Record{}, ErrNotFound
-	}
-	for r, err := range c.list(ctx, query{namespace: namespace, result: anyNamespace, kind: PipelineRun, filter: all(of(PipelineRun), byUID)}) {
-		if err != nil {
-			return Record{}, err
-		}
-		if r.UID == uid {
-			return r, nil
-		}
-	}
-	return Record{}, ErrNotFound
+	return c.byUID(ctx, namespace, uid)
 }
 
 const doingRun = "reading a PipelineRun"
@@ -69,29 +57,37 @@ func (c *Client) record(ctx context.Context, namespace, at string) (r Record, er
 	return r, err
 }
 
-// alive reports whether the database of Results answers: reading what cannot be
-// there is not found then, and fails otherwise.
-func (c *Client) alive(ctx context.Context, namespace string) error {
-	const doing = "asking whether an empty list is one"
-	at, err := path(namespace, "results", "00000000-0000-0000-0000-000000000000")
+const doingLook = "asking whether an empty list is one"
+
+// nobody is the name of a Result that there is not.
+const nobody = "00000000-0000-0000-0000-000000000000"
+
+// holds reports whether there is a Result. An error says that the database does not
+// answer.
+func (c *Client) holds(ctx context.Context, namespace, result string) (bool, error) {
+	at, err := path(namespace, "results", result)
 	if err != nil {
-		return &Error{Doing: doing, Cause: err}
+		return false, &Error{Doing: doingLook, Cause: err}
 	}
 	err = c.again(ctx, func() error {
-		answer, err := c.get(ctx, ask{kindAlive, doing}, at, nil)
+		answer, err := c.get(ctx, ask{kindAlive, doingLook}, at, nil)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
-		if answer.StatusCode == http.StatusNotFound {
-			return c.absent(doing, answer)
+		switch answer.StatusCode {
+		case http.StatusOK:
+			return nil // whatever it says: what follows from it is a closer look
+		case http.StatusNotFound:
+			return c.absent(doingLook, answer)
+		default:
+			return refused(doingLook, answer.Response)
 		}
-		return refused(doing, answer.Response)
 	})
 	if errors.Is(err, ErrNotFound) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 const (

@@ -72,8 +72,8 @@ type query struct {
 	fields                  string // empty for all
 	// believed says that an empty answer needs no second look.
 	believed bool
-	// glance says that the few records that were stored last are enough.
-	glance bool
+	// first is how many of the records that were stored last are enough; 0 for all.
+	first int
 }
 
 func (q query) ask() ask {
@@ -99,8 +99,8 @@ func (c *Client) list(ctx context.Context, q query) iter.Seq2[Record, error] {
 		ctx, cancel := context.WithTimeout(ctx, c.limits.Time)
 		defer cancel()
 		size := c.limits.PageRecords
-		if q.glance {
-			size = minPage
+		if q.first > 0 {
+			size = q.first
 		}
 		l := &listing{
 			client: c, query: q, path: at, size: newPageSize(size), yield: yield,
@@ -146,7 +146,7 @@ func (l *listing) pages(ctx context.Context) error {
 				return err
 			}
 			continue
-		case p.next == "" || l.query.glance:
+		case p.next == "" || l.query.first > 0:
 			return nil
 		}
 		if l.followed(p.next) {
@@ -155,37 +155,6 @@ func (l *listing) pages(ctx context.Context) error {
 		l.tokens[p.next] = struct{}{}
 		before, token = token, p.next
 	}
-}
-
-// doubt looks for signs that a list that came empty is none: that is what a database
-// gives, too, that failed. It reports whether the list is to be asked for once more.
-//
-// The database has to answer other questions. Then a window is compared with what
-// was stored last, which takes the database less: as long as something of that is in
-// the window, the list cannot be empty. Other lists are to be empty twice.
-func (l *listing) doubt(ctx context.Context) (bool, error) {
-	if err := l.client.alive(ctx, l.query.namespace); err != nil {
-		return false, err
-	}
-	if l.query.since.IsZero() {
-		l.query.believed = true
-		return true, nil
-	}
-	last := l.query
-	last.filter, last.fields, last.believed, last.glance = of(l.query.kind), rowFields, true, true
-	for _, err := range l.client.list(ctx, last) {
-		switch {
-		case errors.Is(err, ErrBadRecord): // says nothing
-		case err != nil:
-			return false, err
-		case l.doubts:
-			return false, &Error{Doing: l.query.doing(), Status: http.StatusOK, Cause: final("what has records came empty")}
-		default:
-			l.doubts = true
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // next reads one page, in as many attempts as there are.
@@ -244,7 +213,10 @@ func (l *listing) page(ctx context.Context, token string) (*page, error) {
 // get asks for one page, of fewer records when as many are too large to send.
 func (l *listing) get(ctx context.Context, token string) (*upstream.Answer, error) {
 	for {
-		values := url.Values{"filter": {string(l.query.filter)}, "order_by": {"create_time desc"}, "page_size": {strconv.Itoa(l.size.now)}}
+		values := url.Values{"order_by": {"create_time desc"}, "page_size": {strconv.Itoa(l.size.now)}}
+		if l.query.filter != "" {
+			values.Set("filter", string(l.query.filter))
+		}
 		if token != "" {
 			values.Set("page_token", token)
 		}
