@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -64,11 +65,11 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// What is valid JSON stays so, with the same shape, and no string longer than
-// may be; what has none that long is not changed.
+// What is valid JSON stays so, with the same shape, and no string, number or white
+// space longer than may be; what has none that long is not changed.
 func FuzzClip(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":"0123456789abcdef","b":["x",1,null]}`, `"\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"`, `"\"\\\"\\\"\\\"\\\"\\"`, `{"0123456789":"é"}`, `"`, `"\`, `"\u`, `""`,
+		`{"a":"0123456789abcdef","b":["x",1,null]}`, `"\u00e9\u00e9\u00e9\u00e9\u00e9\u00e9"`, `"\"\\\"\\\"\\\"\\\"\\"`, `{"0123456789":"é"}`, `"`, `"\`, `"\u`, `""`, `[1234567890123,-1.234567e+123,0.0000000000001,12345678e9]`, `{            "a"            :            1            }`, `[0.12345e+678,-12345678]`,
 	} {
 		f.Add([]byte(seed), 8)
 	}
@@ -89,19 +90,78 @@ func FuzzClip(f *testing.F) {
 		if !valid(got) {
 			t.Fatalf("%q became %q", raw, got)
 		}
+		long := regexp.MustCompile(`"(?s:\\.|[^"\\])*"|[-+.eE0-9]+|[ \t\r\n]+`)
 		longest := 0
-		for _, s := range regexp.MustCompile(`"(?s:\\.|[^"\\])*"`).FindAll(raw, -1) {
-			longest = max(longest, len(s)-2)
+		for _, s := range long.FindAll(raw, -1) {
+			longest = max(longest, len(s))
 		}
 		if longest <= most && !bytes.Equal(raw, got) {
 			t.Errorf("%q became %q", raw, got)
 		}
-		for _, s := range regexp.MustCompile(`"(?s:\\.|[^"\\])*"`).FindAll(got, -1) {
+		for _, s := range long.FindAll(got, -1) {
 			if len(s)-2 > most+5 {
 				t.Errorf("%q is left of %q", s, raw)
 			}
 		}
 	})
+}
+
+// endless gives so many bytes of a text, over and over.
+func endless(text string, n int64) io.Reader { return io.LimitReader(&repeat{text: text}, n) }
+
+type repeat struct {
+	text string
+	at   int
+}
+
+func (r *repeat) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = r.text[r.at]
+		r.at = (r.at + 1) % len(r.text)
+	}
+	return len(p), nil
+}
+
+// However large a part of a page is, little of it is held: a page of hundreds of
+// megabytes comes in turns, and no turn counts how large it is.
+//
+//nolint:paralleltest // it counts what the process allocates
+func TestNothingOfAPageIsHeldWhole(t *testing.T) {
+	const size = 1 << 20
+	limits := Limits{RecordBytes: 1 << 10, PageBytes: 256 << 20}.withDefaults()
+	for name, tt := range map[string]struct{ before, endless, after string }{
+		"a value that is a list of numbers": {`"data":{"value":[1`, ",1", `]}`},
+		"a value that is a list of texts":   {`"data":{"value":["x"`, `,"x"`, `]}`},
+		"a value that is an object":         {`"data":{"value":{"x":1`, `,"x":2`, `}}`},
+		"a value that is a text":            {`"data":{"value":"`, "x", `"}`},
+		"a value that is a number":          {`"data":{"value":1`, "1", `}`},
+		"a fraction":                        {`"data":{"value":0.1`, "1", `}`},
+		"white space":                       {`"data":{"value":`, " ", `1}`},
+		"something that nobody asked for":   {`"x":[1`, ",1", `]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			whole := int64(size / len(tt.endless) * len(tt.endless))
+			body := io.MultiReader(strings.NewReader(`{"records":[{`+tt.before), endless(tt.endless, whole), strings.NewReader(tt.after+`},`+seedPage(seedValue)[len(`{"records":[`):]))
+			var good, bad int
+			_, err := readPage(body, limits, func(w wireRecord) error {
+				if _, err := w.decode(fuzzNamespace, PipelineRun); err != nil {
+					bad++
+				} else {
+					good++
+				}
+				return nil
+			})
+			if err != nil || good != 1 || bad != 1 {
+				t.Errorf("%d good records and %d bad ones, %v", good, bad, err)
+			}
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; took > size/4 {
+				t.Errorf("it took %d KiB", took>>10)
+			}
+		})
+	}
 }
 
 // A log is passed on byte by byte, or fails: it never changes and never ends early.

@@ -121,17 +121,27 @@ func (p *page) data(w *wireRecord) error {
 		case "type":
 			return p.text(&w.dataType)
 		case "value":
-			raw, err := p.d.ReadValue()
-			if err != nil {
-				return syntax(err)
-			}
-			p.value = append(p.value[:0], raw...)
-			w.value, w.clipped = p.value, len(raw)-len(`""`) >= p.maxText
-			return nil
+			return p.readValue(w)
 		default:
 			return p.d.SkipValue()
 		}
 	})
+}
+
+// readValue reads the value of a record. One that is no string is passed over in
+// parts and makes a bad record: whole, it may be as large as the page.
+func (p *page) readValue(w *wireRecord) error {
+	if p.d.PeekKind() != jsontext.KindString {
+		w.value, w.clipped = nil, false
+		return p.d.SkipValue()
+	}
+	raw, err := p.d.ReadValue()
+	if err != nil {
+		return syntax(err)
+	}
+	p.value = append(p.value[:0], raw...)
+	w.value, w.clipped = p.value, len(raw)-len(`""`) >= p.maxText
+	return nil
 }
 
 // members calls f for each member of the object that comes next, with its name.
