@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json/jsontext"
+	jsonv2 "encoding/json/v2"
 	"errors"
 	"io"
 	"mime"
@@ -157,14 +159,24 @@ func (l *logText) fill() error {
 // call print errors of the same shape, with a status of HTTP.
 const lastCode = 16
 
+// broken is what a server puts behind a log that it cannot go on with: a status of
+// gRPC, and nothing else. Its clients print such a status with more around it.
+type broken struct {
+	Error *struct {
+		Code    int              `json:"code"`
+		Message string           `json:"message"`
+		Details []jsontext.Value `json:"details"`
+	} `json:"error"`
+}
+
 // isFailure reports whether a last line is a server's word about a failure. Steps
 // may write JSON, but not of this shape.
 func isFailure(line []byte) bool {
-	if !bytes.HasPrefix(line, []byte(errorLine)) {
+	var b broken
+	if !bytes.HasPrefix(line, []byte(errorLine)) || len(line) > maxErrorLine || jsonv2.Unmarshal(line, &b, jsonv2.RejectUnknownMembers(true)) != nil {
 		return false
 	}
-	s := refusal(bytes.NewReader(line))
-	return s != nil && s.Code > 0 && s.Code <= lastCode && s.Message != ""
+	return b.Error != nil && b.Error.Code > 0 && b.Error.Code <= lastCode && b.Error.Message != ""
 }
 
 // Close ends the reading.

@@ -124,14 +124,17 @@ func TestAnErrorBeforeAnythingIsSentIsTriedAgain(t *testing.T) {
 func TestLogsThatLookLikeSomethingElse(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"an error of a step in the middle":   `{"error":{"code":13,"message":"x"}}` + "\nmore",
-		"JSON of a step at the end":          "one\n" + `{"error":"disk full"}`,
-		"an error behind the start of line":  `[build] {"error":{"code":13,"message":"x"}}`,
-		"an error of an API that it calls":   `{"error":{"code":403,"message":"x"}}`,
-		"an error without code":              `{"error":{"message":"x"}}`,
-		"bytes of all kinds":                 "\x00\xff\x1b[31mred\r\n\r\r",
-		"a line that is longer than is held": strings.Repeat("x", 30_000) + "\nend",
-		"the beginning of an error, cut":     `{"error":`,
+		"an error of a step in the middle":    `{"error":{"code":13,"message":"x"}}` + "\nmore",
+		"JSON of a step at the end":           "one\n" + `{"error":"disk full"}`,
+		"an error behind the start of line":   `[build] {"error":{"code":13,"message":"x"}}`,
+		"an error of an API that it calls":    `{"error":{"code":403,"message":"x"}}`,
+		"an error that says where it is from": `{"error":{"code":5,"message":"x","status":"NOT_FOUND"}}`,
+		"an error with its trace":             `{"error":{"code":5,"message":"x"},"trace":"y"}`,
+		"an error whose details are none":     `{"error":{"code":5,"message":"x","details":"y"}}`,
+		"an error without code":               `{"error":{"message":"x"}}`,
+		"bytes of all kinds":                  "\x00\xff\x1b[31mred\r\n\r\r",
+		"a line that is longer than is held":  strings.Repeat("x", 30_000) + "\nend",
+		"the beginning of an error, cut":      `{"error":`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
