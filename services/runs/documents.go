@@ -23,8 +23,12 @@ const (
 	logAge  = time.Hour
 )
 
-// maxReads bounds the documents that are read or waited for at once.
-const maxReads = 256
+// maxReads bounds the documents that are read or waited for at once. eachReads is how
+// many of them one namespace's are read, whose callers may have left.
+const (
+	maxReads  = 256
+	eachReads = 32
+)
 
 // document is a whole body, which every caller of the same gets.
 type document = answer.Stored
@@ -49,12 +53,12 @@ var tooLarge = kind{contentType: "application/x-glidepath-too-large"}
 type place struct {
 	kind
 
-	key string
+	of, key string // the scope's key, and with it its own
 }
 
 // runPlace is where a finished run is.
 func runPlace(scope calls.Scope, result string) place {
-	return place{jsonBody, "run:" + scope.Key() + ":" + result}
+	return place{jsonBody, scope.Key(), "run:" + scope.Key() + ":" + result}
 }
 
 // listPlace is where a list of runs is. That of the fleet is another one once an app
@@ -64,23 +68,24 @@ func listPlace(q query) place {
 	if q.census != nil {
 		of += "-" + q.census.apps
 	}
-	return place{jsonBody, fmt.Sprintf("list:%s:%d:%d:%t:%t", of, q.hours, q.limit, q.full, q.placed)}
+	return place{jsonBody, q.scope.Key(), fmt.Sprintf("list:%s:%d:%d:%t:%t", of, q.hours, q.limit, q.full, q.placed)}
 }
 
 // logPlace is where the log of a TaskRun is. Names have no colons.
 func logPlace(l logName) place {
-	return place{logBody, "log:" + l.scope.Key() + ":" + l.result + ":" + l.taskRun}
+	return place{logBody, l.scope.Key(), "log:" + l.scope.Key() + ":" + l.result + ":" + l.taskRun}
 }
 
 // explainPlace is where the explanation of a run is.
 func explainPlace(scope calls.Scope, result string) place {
-	return place{jsonBody, "explain:" + scope.Key() + ":" + result}
+	return place{jsonBody, scope.Key(), "explain:" + scope.Key() + ":" + result}
 }
 
 // documents keeps bodies as they are served, compressed. It is safe for
 // concurrent use.
 type documents struct {
 	cache  *cache.Cache[*document]
+	reads  *turns
 	plains *answer.Plains
 }
 
@@ -97,7 +102,7 @@ func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus
 	if err != nil {
 		return nil, err
 	}
-	return &documents{cache: kept, plains: plains}, nil
+	return &documents{cache: kept, reads: newTurns(maxReads, 0, eachReads), plains: plains}, nil
 }
 
 // writer writes a document, bit by bit as what it is about is read. Nobody sees
@@ -107,9 +112,14 @@ func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus
 type writer func(ctx context.Context, w io.Writer) (age time.Duration, err error)
 
 // get gives the document of a place, written now if it is not there. The writing
-// goes on when ctx ends, for those who ask next.
+// goes on when ctx ends, for those who ask next. That there is none is kept too.
 func (d *documents) get(ctx context.Context, at place, write writer) (*document, error) {
-	return d.cache.GetLasting(ctx, at.key, func(ctx context.Context) (doc *document, age time.Duration, err error) {
+	doc, err := d.cache.GetLasting(ctx, at.key, func(ctx context.Context) (doc *document, age time.Duration, err error) {
+		done, err := d.reads.begin(ctx, at.of, 0)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer done()
 		doc, err = at.written(func(w io.Writer) (err error) {
 			age, err = write(ctx, w)
 			return err
@@ -117,8 +127,20 @@ func (d *documents) get(ctx context.Context, at place, write writer) (*document,
 		if at.passed && errors.Is(err, answer.ErrTooLarge) {
 			doc, err = tooLarge.written(func(io.Writer) error { return nil })
 		}
+		if err != nil {
+			if none, life := refusal(err); none != nil {
+				return none, life, nil
+			}
+		}
 		return doc, age, err
 	})
+	if err != nil {
+		return nil, err
+	}
+	if err := refusalIn(doc); err != nil {
+		return nil, err
+	}
+	return doc, nil
 }
 
 // put keeps the document of a place that was come by on the way to others.

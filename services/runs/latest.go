@@ -23,15 +23,19 @@ func (l *latest) wants(created time.Time) bool {
 	return len(l.runs) < l.most || !created.Before(l.runs[0].created)
 }
 
-// add takes a run, in place of the oldest when there are too many.
-func (l *latest) add(r listed) {
-	switch {
-	case len(l.runs) < l.most:
+// add takes a run, in place of the oldest when there are too many. It gives the one
+// that is in no place any more, which may be the run itself.
+func (l *latest) add(r listed) (out listed) {
+	if len(l.runs) < l.most {
 		heap.Push(&l.runs, r)
-	case newer(r, l.runs[0]) < 0:
-		l.runs[0] = r
-		heap.Fix(&l.runs, 0)
+		return listed{}
 	}
+	if newer(r, l.runs[0]) >= 0 {
+		return r
+	}
+	out, l.runs[0] = l.runs[0], r
+	heap.Fix(&l.runs, 0)
+	return out
 }
 
 // whole says that no run that was stored at a time or before is one of the newest:

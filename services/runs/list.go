@@ -2,13 +2,16 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"hangar.io/glidepath/internal/answer"
 	"hangar.io/glidepath/internal/calls"
+	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/services/runs/results"
 )
 
@@ -32,36 +35,48 @@ func (s *server) list(ctx context.Context, q query) (*document, error) {
 	}
 	return s.documents.get(ctx, listPlace(q), func(ctx context.Context, w io.Writer) (time.Duration, error) {
 		if q.full {
-			done, err := s.heavy.begin(ctx, s.wait/2)
-			if err != nil {
-				return 0, err
-			}
-			defer done()
+			return listAge, s.writeFullList(ctx, w, q)
 		}
-		found, _, err := s.read(ctx, q)
-		switch {
-		case err != nil:
+		found, _, err := s.read(ctx, q, nil)
+		if err != nil {
 			return 0, err
-		case q.full:
-			return listAge, writeFullRows(w, found)
-		default:
-			return listAge, writeRows(w, found)
 		}
+		return listAge, writeRows(w, found)
 	})
 }
 
+// writeFullList reads and writes a full list in its turn.
+func (s *server) writeFullList(ctx context.Context, w io.Writer, q query) error {
+	done, err := s.heavy.begin(ctx, q.scope.Key(), s.wait/2)
+	if err != nil {
+		return err
+	}
+	defer done()
+	held := s.lists.hold()
+	defer held.end()
+	found, _, err := s.read(ctx, q, held)
+	if errors.Is(err, answer.ErrTooLarge) {
+		return problem.New(problem.SourceFailed, "the objects of these runs are more than is read at once").
+			WithHint("ask for fewer, by limit or sinceHours, or for summaries").WithCause(err)
+	}
+	if err != nil {
+		return err
+	}
+	return writeFullRows(w, found)
+}
+
 // read reads the newest finished runs of a query. whole is false when one of them
-// may lack a TaskRun, which could not be read.
-func (s *server) read(ctx context.Context, q query) (found []listed, whole bool, err error) {
+// may lack a TaskRun, which could not be read. The objects of a full one are held.
+func (s *server) read(ctx context.Context, q query, held *holding) (found []listed, whole bool, err error) {
 	window, err := s.window(ctx, q)
 	if err != nil {
 		return nil, false, err
 	}
-	found, err = s.newest(ctx, q, window)
+	found, err = s.newest(ctx, q, window, held)
 	if err != nil || !q.full {
 		return found, false, err
 	}
-	whole, err = s.attachTasks(ctx, q, found)
+	whole, err = s.attachTasks(ctx, q, found, held)
 	return found, whole, err
 }
 

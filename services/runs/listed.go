@@ -59,7 +59,7 @@ func (s *server) report(ctx context.Context, o *omitted) {
 
 // newest reads the newest finished runs, and nothing past the last of them that
 // there can be.
-func (s *server) newest(ctx context.Context, q query, in window) ([]listed, error) {
+func (s *server) newest(ctx context.Context, q query, in window, held *holding) ([]listed, error) {
 	namespace := q.scope.Namespace
 	if namespace == "" {
 		namespace = "-"
@@ -89,9 +89,18 @@ func (s *server) newest(ctx context.Context, q query, in window) ([]listed, erro
 			left.passOver(err)
 			continue
 		}
-		if finished {
-			found.add(q.listed(r))
+		if !finished {
+			continue
 		}
+		one := q.listed(r)
+		if q.full {
+			if one.run, err = held.pack(rec.Value); err != nil {
+				return nil, err
+			}
+			held.drop(found.add(one).run)
+			continue
+		}
+		found.add(one)
 	}
 	return found.all(), nil
 }
@@ -103,14 +112,14 @@ func (q query) listed(r run) listed {
 		one.row.Namespace, one.row.App = r.record.Namespace(), appOf(r.record.Namespace())
 	}
 	if q.full {
-		one.homes, one.run, one.named = homes(r), pack(r.record.Value), r.object.Status.TaskRuns()
+		one.homes, one.named = homes(r), r.object.Status.TaskRuns()
 	}
 	return one
 }
 
 // attachTasks gives the runs of a list their TaskRuns. These are read in one
 // list, too, since the oldest of the runs: a TaskRun is never older than its run.
-func (s *server) attachTasks(ctx context.Context, q query, runs []listed) (whole bool, err error) {
+func (s *server) attachTasks(ctx context.Context, q query, runs []listed, held *holding) (whole bool, err error) {
 	if len(runs) == 0 {
 		return true, nil
 	}
@@ -129,7 +138,11 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed) (whole
 			return false, err
 		}
 		for _, i := range owners.of(object, rec) {
-			runs[i].tasks = append(runs[i].tasks, listedTask{rec.Created, object.Metadata.Name, pack(rec.Value)})
+			t := listedTask{created: rec.Created, name: object.Metadata.Name}
+			if t.object, err = held.pack(rec.Value); err != nil {
+				return false, err
+			}
+			runs[i].tasks = append(runs[i].tasks, t)
 			runs[i].going = runs[i].going || object.Outcome() == tekton.Unfinished
 		}
 	}

@@ -55,7 +55,7 @@ func (s *server) passLog(w http.ResponseWriter, r *http.Request, name logName) {
 // beginPassing opens a log within the time that a call may wait. Its turn ends
 // when it is closed.
 func (s *server) beginPassing(ctx context.Context, name logName) (io.ReadCloser, error) {
-	done, err := s.passing.begin(ctx, s.wait/2)
+	done, err := s.passing.begin(ctx, name.scope.Key(), s.wait/2)
 	if err != nil {
 		return nil, err
 	}

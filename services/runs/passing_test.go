@@ -185,7 +185,7 @@ func TestALogThatBreaksOffWhileItIsPassedOnDoesNotLookWhole(t *testing.T) {
 		w.refused(w.getLog(uidOf(1), "run-1-task-1"), rule)
 		w.server.archive = archive
 	}
-	if len(w.server.passing.all) != 0 || len(w.server.passing.now) != 0 {
+	if w.server.passing.begun != 0 || len(w.server.passing.now) != 0 {
 		t.Error("a turn is not given back")
 	}
 }
@@ -221,8 +221,8 @@ func TestALogIsNotReadForACallerWhoLeft(t *testing.T) {
 
 func TestFewLogsArePassedOnAtOnce(t *testing.T) {
 	w, archive, edge := endlessly(t, 1000, true)
-	w.server.passing = newTurns(1, 0)
-	done, err := w.server.passing.begin(t.Context(), time.Second)
+	w.server.passing = newTurns(1, 0, 1)
+	done, err := w.server.passing.begin(t.Context(), "another app", time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

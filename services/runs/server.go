@@ -19,8 +19,11 @@ type server struct {
 	archive    archive
 	namespaces *namespaces
 	documents  *documents
-	heavy      *turns // of full lists
-	passing    *turns // of logs that are too large to be kept
+	heavy      *turns  // of full lists
+	passing    *turns  // of logs that are too large to be kept
+	lists      *budget // of full lists
+	runs       *budget // of single runs
+	warming    *budget // of lists that nobody asked for
 	failures   *explained.Catalogue
 	tests      tests
 	wait       time.Duration // how long a call waits for what it asks for

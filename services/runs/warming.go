@@ -3,6 +3,7 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"hangar.io/glidepath/internal/answer"
 	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/services/runs/warm"
@@ -71,12 +73,13 @@ func (s *server) warm(ctx context.Context, app calls.Scope) error {
 	all.full, all.limit = true, maxLimit
 	ctx, cancel := context.WithTimeout(ctx, cache.MaxFillTime)
 	defer cancel()
-	done, err := s.heavy.begin(ctx, cache.MaxFillTime)
-	if err != nil {
-		return fmt.Errorf("reading runs: %w", err)
+	held := s.warming.hold()
+	defer held.end()
+	found, whole, err := s.read(ctx, all, held)
+	if errors.Is(err, answer.ErrTooLarge) {
+		_, err := s.list(ctx, q) // its runs wait for their callers
+		return err
 	}
-	defer done()
-	found, whole, err := s.read(ctx, all)
 	if err != nil {
 		return fmt.Errorf("reading runs: %w", err)
 	}

@@ -59,7 +59,8 @@ func newWorld(t testing.TB) *world {
 	w.cluster.add(shopNamespace, shopUID, w.now.AddDate(-1, 0, 0))
 	w.server = &server{
 		archive: w.archive, namespaces: namespacesOf(w.cluster), documents: keep(t, nil), failures: failures(t),
-		heavy: newTurns(heavyReads, heavyWaits), passing: newTurns(passedLogs, passedWaits),
+		heavy: newTurns(heavyReads, heavyWaits, 1), passing: newTurns(passedLogs, passedWaits, passedLogs/2),
+		lists: newBudget(allListBytes, oneListBytes), runs: newBudget(runsBytes, runsBytes), warming: newBudget(warmBytes, warmBytes),
 		wait: time.Minute, now: func() time.Time { return w.now },
 		badRecords: newBadRecords(prometheus.NewRegistry()), passed: newPassed(prometheus.NewRegistry()),
 	}
