@@ -3,8 +3,6 @@ package testkube
 import (
 	"cmp"
 	"context"
-	"encoding/json/jsontext"
-	"encoding/json/v2"
 	"errors"
 	"fmt"
 	"io"
@@ -125,31 +123,47 @@ type request struct {
 
 // get asks for something, again after a short while when nothing was answered, or
 // by something in between. The body belongs to the caller.
-func (c *Client) get(ctx context.Context, r request) (*upstream.Answer, error) {
-	target := c.base.JoinPath(r.path)
-	target.RawQuery = r.query.Encode()
+func (c *Client) get(ctx context.Context, r request) (answer *upstream.Answer, err error) {
+	err = c.again(ctx, r, func() error {
+		answer, err = c.try(ctx, r)
+		return err
+	})
+	return answer, err
+}
+
+// again calls once until it gives something, or as often as a request may be made.
+func (c *Client) again(ctx context.Context, r request, once func() error) error {
 	waiting, cancel := context.WithTimeout(ctx, c.each)
 	defer cancel()
 	pause := firstPause
 	for try := 1; ; try++ {
-		answer, err := c.try(ctx, r.kind, target)
+		err := once()
 		if err == nil {
-			return answer, nil
+			return nil
 		}
-		asked, worth := again(err)
+		asked, worth := worthAgain(err)
 		if try == r.tries || !worth || !upstream.Pause(waiting, pause, asked) {
 			if ctx.Err() != nil {
 				err = fmt.Errorf("asking testkube: %w", context.Cause(ctx))
 			}
-			return nil, err
+			return err
 		}
 		pause *= 2
 	}
 }
 
-// again says whether the same request may be answered better, and after what time
-// at the least.
-func again(err error) (time.Duration, bool) {
+// lastError is of an answer that is not asked for again: it would be the same, or
+// has taken long enough.
+type lastError struct{ error }
+
+func (e lastError) Unwrap() error { return e.error }
+
+// worthAgain says whether the same request may be answered better, and after what
+// time at the least.
+func worthAgain(err error) (time.Duration, bool) {
+	if _, ok := errors.AsType[lastError](err); ok {
+		return 0, false
+	}
 	answered, ok := errors.AsType[*statusError](err)
 	if !ok {
 		return 0, true
@@ -162,14 +176,17 @@ func again(err error) (time.Duration, bool) {
 	}
 }
 
-func (c *Client) try(ctx context.Context, kind string, target *url.URL) (*upstream.Answer, error) {
+// try asks once.
+func (c *Client) try(ctx context.Context, r request) (*upstream.Answer, error) {
+	target := c.base.JoinPath(r.path)
+	target.RawQuery = r.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return nil, errors.New("asking testkube: its URL is none") // without the URL
 	}
 	req.Header.Set("Accept", "application/json, */*;q=0.1")
 	req.Header.Set("User-Agent", "glidepath-runs")
-	answer, err := c.ask.Do(req, kind)
+	answer, err := c.ask.Do(req, r.kind)
 	if err != nil {
 		return nil, fmt.Errorf("asking testkube: %w", err)
 	}
@@ -182,38 +199,6 @@ func (c *Client) try(ctx context.Context, kind string, target *url.URL) (*upstre
 		return nil, &statusError{status: answer.StatusCode, own: kind == ownProblems, after: after}
 	}
 	return answer, nil
-}
-
-// getJSON reads the JSON of an answer of at most so many bytes into v. Parts of
-// it that v has no field for are passed over, not held.
-func (c *Client) getJSON(ctx context.Context, r request, most int64, v any) error {
-	answer, err := c.get(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
-	limited := &io.LimitedReader{R: answer.Body, N: most + 1}
-	err = json.UnmarshalRead(limited, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if part, ok := v.(interface{ whole() bool }); ok && err == nil && !part.whole() {
-		err = io.ErrUnexpectedEOF
-	}
-	switch {
-	case err == nil && limited.N > 0:
-		return nil
-	case limited.N <= 0:
-		err = fmt.Errorf("testkube answered more than %d bytes", most)
-	case ctx.Err() != nil:
-		err = fmt.Errorf("reading what testkube answered: %w", context.Cause(ctx))
-	case errors.Is(err, upstream.ErrStalled):
-		err = fmt.Errorf("reading what testkube answered: %w", upstream.ErrStalled)
-	case errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("reading what testkube answered: %w", context.DeadlineExceeded)
-	default:
-		// The error of the decoder quotes what it read.
-		err = errors.New("testkube's answer breaks off or is not of the form that it has")
-	}
-	answer.Reject()
-	return err
 }
 
 // ownProblems is what Testkube writes what is wrong in. A relay that leads nowhere

@@ -70,9 +70,9 @@ func (c *Client) summaries(ctx context.Context, app string, since time.Time, lim
 	seen := map[string]bool{}
 	size := max(limit, minPage)
 	for n := range maxPages {
-		var p page
 		query := url.Values{"tagSelector": {appTag + "=" + app}, "page": {strconv.Itoa(n)}, "pageSize": {strconv.Itoa(size)}}
-		if err := c.getJSON(ctx, request{kindList, executionsPath, query, attempts}, maxListBytes, &p); err != nil {
+		p, err := readJSON[page](ctx, c, request{kindList, executionsPath, query, attempts}, maxListBytes)
+		if err != nil {
 			return nil, err
 		}
 		news := false
@@ -111,8 +111,9 @@ func (c *Client) fill(ctx context.Context, app string, found []execution) {
 	_ = reading.Wait() // none of them fails
 }
 
-// errOther is an execution that is not the one that was asked for.
-var errOther = errors.New("testkube gave another execution, or another app's")
+// errOther is an execution that is not the one that was asked for, or says less of
+// it than its list does.
+var errOther = errors.New("testkube gave another execution, or another app's, or a part of it")
 
 // one reads an execution of the list in full. It is not tried twice: there is
 // something to show in its place.
@@ -123,7 +124,7 @@ func (c *Client) one(ctx context.Context, app, id string) (*execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !e.of(app, id) {
+	if !e.of(app, id) || e.Name == "" || e.Result.Status == "" {
 		return nil, errOther
 	}
 	return e, nil
@@ -131,9 +132,5 @@ func (c *Client) one(ctx context.Context, app, id string) (*execution, error) {
 
 // execution reads one in full.
 func (c *Client) execution(ctx context.Context, id string, tries int) (*execution, error) {
-	var e execution
-	if err := c.getJSON(ctx, request{kindExecution, executionPath(id), nil, tries}, maxDetailBytes, &e); err != nil {
-		return nil, err
-	}
-	return &e, nil
+	return readJSON[execution](ctx, c, request{kindExecution, executionPath(id), nil, tries}, maxDetailBytes)
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,29 +120,62 @@ func TestPagesWithoutEndAreNotFollowed(t *testing.T) {
 	}
 }
 
+// oneByOne gives a list of runs, and each run when it is told to.
+type oneByOne struct {
+	runs    int
+	begun   chan struct{}
+	release chan struct{}
+}
+
+// RoundTrip answers.
+func (o oneByOne) RoundTrip(r *http.Request) (*http.Response, error) {
+	row := func(id string) string {
+		return `{"id":"` + id + `","name":"full","tags":{"app":"shop"},"result":{"status":"passed"}}`
+	}
+	w := httptest.NewRecorder()
+	if id, ok := strings.CutPrefix(r.URL.Path, "/v1/test-workflow-executions/"); ok {
+		o.begun <- struct{}{}
+		<-o.release
+		_, _ = io.WriteString(w, row(id))
+		return w.Result(), nil
+	}
+	var rows []string
+	for n := range o.runs {
+		rows = append(rows, row(strconv.Itoa(n)))
+	}
+	_, _ = io.WriteString(w, `{"results":[`+strings.Join(rows, ",")+`]}`)
+	return w.Result(), nil
+}
+
 // rule: R346
 func TestRunsAreReadInFullFourAtATime(t *testing.T) {
 	t.Parallel()
-	s := start(t)
-	for n := range 20 {
-		s.Put(run(n))
-	}
-	full, once := make(chan struct{}), sync.Once{}
-	s.On(standin.Detail, func(w http.ResponseWriter, r *http.Request) bool {
-		// All wait until four are there, and then a while, in which a fifth would come.
-		if s.Running(standin.Detail) >= 4 {
-			once.Do(func() { close(full) })
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 20
+		o := oneByOne{runs, make(chan struct{}, runs), make(chan struct{})}
+		c, err := testkube.New(testkube.Config{URL: "http://testkube", Transport: o, DetailTime: generous, DetailsTime: generous})
+		if err != nil {
+			t.Fatal(err)
 		}
-		select {
-		case <-full:
-		case <-r.Context().Done():
+		listed := make(chan []testkube.Test)
+		go func() {
+			got, err := c.List(t.Context(), "shop", time.Time{}, runs)
+			if err != nil {
+				t.Error(err)
+			}
+			listed <- got
+		}()
+		for ended := range runs {
+			synctest.Wait() // whoever may begin has begun
+			if n := len(o.begun); n != min(runs, ended+4) {
+				t.Errorf("%d runs have ended and %d have begun", ended, n)
+			}
+			o.release <- struct{}{}
 		}
-		return standin.Slow(20*time.Millisecond)(w, r)
+		if got := <-listed; len(got) != runs {
+			t.Errorf("%d runs", len(got))
+		}
 	})
-	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 20)
-	if peak := s.Peak(standin.Detail); err != nil || len(got) != 20 || peak != 4 {
-		t.Errorf("%d runs, %d at once, %v", len(got), peak, err)
-	}
 }
 
 // rule: R347
@@ -153,6 +189,9 @@ func TestARunThatCannotBeReadInFullIsShownAsTheListSays(t *testing.T) {
 		"another run":         standin.Answer(`{"id":"other","name":"x","tags":{"app":"shop"}}`),
 		"broken off":          standin.Cut(`{"id":"66ae0b1f9d3c4a5b6c7d0001","name":"shop-`),
 		"more than is read":   standin.Answer(`{"output":["` + strings.Repeat("x", 9<<20) + `"]}`),
+		"only its tags":       standin.Answer(`{"id":"66ae0b1f9d3c4a5b6c7d0001","tags":{"app":"shop"}}`),
+		"without a status":    standin.Answer(`{"id":"66ae0b1f9d3c4a5b6c7d0001","name":"shop-e2e-1","tags":{"app":"shop"}}`),
+		"without a name":      standin.Answer(`{"id":"66ae0b1f9d3c4a5b6c7d0001","result":{"status":"aborted"},"tags":{"app":"shop"}}`),
 		"types that are none": standin.Answer(`{"id":["66ae0b1f9d3c4a5b6c7d0001"]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -308,6 +347,36 @@ func TestATestkubeThatComesBackAtOnceIsAskedAgain(t *testing.T) {
 	})
 	if _, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err == nil || asked.Load() != 1 {
 		t.Errorf("what was refused was asked for %d times, %v", asked.Load(), err)
+	}
+}
+
+// Nothing is lost by reading once more what broke off in the middle.
+func TestAnAnswerThatBreaksOffIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.Put(withReport(0))
+	cut := func(asked *atomic.Int32, times int32) standin.Fault {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			return asked.Add(1) <= times && standin.Cut(`{"results":[{"id":"66ae0b1f9d3c4a5b6c7d0099","tags":{"app":"shop"}}`)(w, r)
+		}
+	}
+	var lists, details atomic.Int32
+	s.On(standin.List, cut(&lists, 2))
+	got, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50)
+	if err != nil || !slices.Equal(ids(got), []string{run(0).ID}) || lists.Load() != 3 {
+		t.Errorf("%v, %v, asked %d times", ids(got), err, lists.Load())
+	}
+	s.On(standin.Detail, cut(&details, 2))
+	if err := client(t, s).Report(t.Context(), "shop", run(0).ID, time.Time{}, io.Discard); err != nil || details.Load() != 3 {
+		t.Errorf("%v, asked %d times", err, details.Load())
+	}
+	lists.Store(-10)
+	s.On(standin.List, func(w http.ResponseWriter, r *http.Request) bool {
+		lists.Add(1)
+		return standin.Answer("<html>")(w, r)
+	})
+	if _, err := client(t, s).List(t.Context(), "shop", time.Time{}, 50); err == nil || lists.Load() != -9 {
+		t.Errorf("a page was asked for %d times, %v", lists.Load()+10, err)
 	}
 }
 

@@ -54,11 +54,11 @@ func (c *Client) Report(ctx context.Context, app, id string, since time.Time, w 
 // missing says why a report was not given. No other artifact takes its place,
 // whatever it looks like.
 func (c *Client) missing(ctx context.Context, id string) error {
-	var artifacts []artifact
-	if err := c.getJSON(ctx, request{kindArtifacts, executionPath(id) + "/artifacts", nil, attempts}, maxArtifacts, &artifacts); err != nil {
+	artifacts, err := readJSON[[]artifact](ctx, c, request{kindArtifacts, executionPath(id) + "/artifacts", nil, attempts}, maxArtifacts)
+	if err != nil {
 		return fmt.Errorf("listing the artifacts: %w", err)
 	}
-	if slices.Contains(artifacts, artifact{reportPath}) {
+	if slices.Contains(*artifacts, artifact{reportPath}) {
 		return errors.New("testkube lists the report and does not give it")
 	}
 	return ErrNoReport

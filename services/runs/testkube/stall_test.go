@@ -28,7 +28,7 @@ type hanging struct {
 }
 
 const (
-	oneExecution = `{"id":"66ae","name":"shop-e2e","tags":{"app":"shop"}}`
+	oneExecution = `{"id":"66ae","name":"shop-e2e","tags":{"app":"shop"},"result":{"status":"passed"}}`
 	oneRow       = `{"results":[` + oneExecution + `]}`
 )
 
