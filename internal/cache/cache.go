@@ -34,8 +34,7 @@ type Codec[T any] interface {
 	Size(T) int
 }
 
-// Config says how a cache works. All but Redis and
-// Compressed is required.
+// Config says how a cache works. All but Redis and Compressed is required.
 type Config[T any] struct {
 	// Name is the service's, in keys and metrics.
 	Name  string

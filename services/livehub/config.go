@@ -78,8 +78,8 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// checkShares has more than one caller fill a replica: the quota of one is at
-// most half of what there is.
+// checkShares keeps one caller from filling a replica: its quota is at most half
+// of what the replica has.
 func (c Config) checkShares() error {
 	var faults []error
 	for _, all := range []struct {

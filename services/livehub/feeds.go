@@ -152,14 +152,14 @@ type feedSource struct {
 	scope calls.Scope
 }
 
-var feedKinds = map[feed.Index]kubelist.Kind{feed.PipelineRuns: pipelineRuns, feed.TaskRuns: taskRuns}
+var feedKinds = map[feed.Kind]kubelist.Kind{feed.PipelineRuns: pipelineRuns, feed.TaskRuns: taskRuns}
 
-func (s feedSource) query(kind feed.Index) kubelist.Query {
+func (s feedSource) query(kind feed.Kind) kubelist.Query {
 	return kubelist.Query{Kind: feedKinds[kind], Namespace: s.scope.Namespace}
 }
 
 // List is the list that polling callers get.
-func (s feedSource) List(ctx context.Context, kind feed.Index) (*kubelist.List, error) {
+func (s feedSource) List(ctx context.Context, kind feed.Kind) (*kubelist.List, error) {
 	l, err := s.hub.list(ctx, feedKinds[kind], s.scope)
 	if err != nil {
 		return nil, err
@@ -168,24 +168,24 @@ func (s feedSource) List(ctx context.Context, kind feed.Index) (*kubelist.List, 
 }
 
 // Read is a list of now.
-func (s feedSource) Read(ctx context.Context, kind feed.Index) (*kubelist.List, error) {
+func (s feedSource) Read(ctx context.Context, kind feed.Kind) (*kubelist.List, error) {
 	return s.hub.source.List(ctx, s.query(kind))
 }
 
 // ReadAt is a list of then.
-func (s feedSource) ReadAt(ctx context.Context, kind feed.Index, version string, names bool) (*kubelist.List, error) {
+func (s feedSource) ReadAt(ctx context.Context, kind feed.Kind, version string, names bool) (*kubelist.List, error) {
 	q := s.query(kind)
 	q.At, q.Names = version, names
 	return s.hub.source.List(ctx, q)
 }
 
 // Latest asks for the version and for as few objects as can be.
-func (s feedSource) Latest(ctx context.Context, kind feed.Index) (string, error) {
+func (s feedSource) Latest(ctx context.Context, kind feed.Kind) (string, error) {
 	return s.hub.source.Version(ctx, s.query(kind))
 }
 
 // Watch watches.
-func (s feedSource) Watch(ctx context.Context, kind feed.Index, from kubelist.WatchFrom) (feed.Watch, error) {
+func (s feedSource) Watch(ctx context.Context, kind feed.Kind, from kubelist.WatchFrom) (feed.Watch, error) {
 	w, err := s.hub.source.Watch(ctx, s.query(kind), from)
 	if err != nil {
 		return nil, err

@@ -61,12 +61,12 @@ type feedLog struct {
 	uid     string
 }
 
-func (l feedLog) stream(kind feed.Index) string { return l.uid + ":" + feedKinds[kind].Resource }
+func (l feedLog) stream(kind feed.Kind) string { return l.uid + ":" + feedKinds[kind].Resource }
 
 // Append has a change kept.
-func (l feedLog) Append(kind feed.Index, e cache.Entry) { l.journal.Append(l.stream(kind), e) }
+func (l feedLog) Append(kind feed.Kind, e cache.Entry) { l.journal.Append(l.stream(kind), e) }
 
 // Read gives the changes after a version.
-func (l feedLog) Read(ctx context.Context, kind feed.Index, after uint64) ([]cache.Entry, error) {
+func (l feedLog) Read(ctx context.Context, kind feed.Kind, after uint64) ([]cache.Entry, error) {
 	return l.journal.Read(ctx, l.stream(kind), after)
 }

@@ -26,23 +26,23 @@ import (
 // still is a cluster that holds nothing and grants no watch.
 type still struct{ version int }
 
-func (s *still) List(context.Context, feed.Index) (*kubelist.List, error) {
+func (s *still) List(context.Context, feed.Kind) (*kubelist.List, error) {
 	return kubelist.NewList(strconv.Itoa(s.version), nil, nil), nil
 }
 
-func (s *still) Read(ctx context.Context, kind feed.Index) (*kubelist.List, error) {
+func (s *still) Read(ctx context.Context, kind feed.Kind) (*kubelist.List, error) {
 	return s.List(ctx, kind)
 }
 
-func (s *still) ReadAt(ctx context.Context, kind feed.Index, _ string, _ bool) (*kubelist.List, error) {
+func (s *still) ReadAt(ctx context.Context, kind feed.Kind, _ string, _ bool) (*kubelist.List, error) {
 	return s.List(ctx, kind)
 }
 
-func (s *still) Latest(context.Context, feed.Index) (string, error) {
+func (s *still) Latest(context.Context, feed.Kind) (string, error) {
 	return strconv.Itoa(s.version), nil
 }
 
-func (s *still) Watch(ctx context.Context, _ feed.Index, _ kubelist.WatchFrom) (feed.Watch, error) {
+func (s *still) Watch(ctx context.Context, _ feed.Kind, _ kubelist.WatchFrom) (feed.Watch, error) {
 	return &stillWatch{first: true, version: strconv.Itoa(s.version), ctx: ctx}, nil
 }
 
@@ -245,7 +245,7 @@ func TestAReplicaThatEndsSendsItsViewersAwayOneByOne(t *testing.T) {
 // mute is a cluster that takes a watch and says nothing.
 type mute struct{ *still }
 
-func (m *mute) Watch(ctx context.Context, _ feed.Index, _ kubelist.WatchFrom) (feed.Watch, error) {
+func (m *mute) Watch(ctx context.Context, _ feed.Kind, _ kubelist.WatchFrom) (feed.Watch, error) {
 	return &stillWatch{ctx: ctx}, nil
 }
 

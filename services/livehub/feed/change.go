@@ -10,7 +10,7 @@ import (
 // change is one change of one object, written down for viewers. It does not
 // change any more.
 type change struct {
-	kind Index
+	kind Kind
 	// version is the resourceVersion at which it is known to have happened.
 	// Those of one kind are published in its order.
 	version uint64
@@ -39,7 +39,7 @@ const overheadBytes = 160
 func sizeOf(c *change) int { return cap(c.frame) + overheadBytes }
 
 // write writes a change down. object is empty for one that is gone.
-func write(tag string, kind Index, name string, object []byte, at Position) ([]byte, int, error) {
+func write(tag string, kind Kind, name string, object []byte, at Position) ([]byte, int, error) {
 	frame := make([]byte, 0, len(object)+len(name)+192)
 	frame = sse.AppendID(frame, at.id(tag))
 	body := len(frame)
@@ -48,11 +48,11 @@ func write(tag string, kind Index, name string, object []byte, at Position) ([]b
 }
 
 // writeBody writes a change down without an id.
-func writeBody(kind Index, name string, object []byte) ([]byte, error) {
+func writeBody(kind Kind, name string, object []byte) ([]byte, error) {
 	return appendBody(make([]byte, 0, len(object)+len(name)+128), kind, name, object)
 }
 
-func appendBody(frame []byte, kind Index, name string, object []byte) ([]byte, error) {
+func appendBody(frame []byte, kind Kind, name string, object []byte) ([]byte, error) {
 	data := make([]byte, 0, len(object)+len(name)+96)
 	if len(object) > 0 {
 		data = append(data, `{"type":"upsert","kind":"`...)

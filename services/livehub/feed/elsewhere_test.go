@@ -58,7 +58,7 @@ type clocked struct {
 	began []time.Time
 }
 
-func (c *clocked) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) (Watch, error) {
+func (c *clocked) Watch(ctx context.Context, kind Kind, from kubelist.WatchFrom) (Watch, error) {
 	c.mu.Lock()
 	c.began = append(c.began, time.Now())
 	c.mu.Unlock()

@@ -109,7 +109,7 @@ func (f *Feed) known() bool {
 }
 
 // failed notes why a kind could not be read.
-func (f *Feed) failed(kind Index, err error) {
+func (f *Feed) failed(kind Kind, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := &f.kinds[kind]
@@ -121,7 +121,7 @@ func (f *Feed) failed(kind Index, err error) {
 }
 
 // followed notes that a kind is followed again.
-func (f *Feed) followed(kind Index) {
+func (f *Feed) followed(kind Kind) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kinds[kind].fault = nil
@@ -164,7 +164,7 @@ func (s *kindState) sumAfter(name string, version uint64) uint64 {
 }
 
 // apply takes a change that a watch brought, of a version.
-func (f *Feed) apply(kind Index, e entry, version uint64) error {
+func (f *Feed) apply(kind Kind, e entry, version uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := &f.kinds[kind]
@@ -192,7 +192,7 @@ func (f *Feed) apply(kind Index, e entry, version uint64) error {
 
 // change writes a change down, takes it into the state, and gives it. Version is
 // when it happened.
-func (f *Feed) change(kind Index, e entry, version uint64, at Position) (*change, error) {
+func (f *Feed) change(kind Kind, e entry, version uint64, at Position) (*change, error) {
 	frame, body, err := write(f.tag, kind, e.name, e.json, at)
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func within(frame, json []byte) []byte {
 }
 
 // moved notes that nothing of a kind changed up to a version.
-func (f *Feed) moved(kind Index, version uint64) {
+func (f *Feed) moved(kind Kind, version uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s := &f.kinds[kind]; s.objects != nil && version > s.at {
@@ -233,7 +233,7 @@ func (f *Feed) moved(kind Index, version uint64) {
 var errBackwards = errors.New("the cluster's resourceVersions went back")
 
 // replace takes a list: all objects of a kind as of a version.
-func (f *Feed) replace(kind Index, listed []entry, at uint64) error {
+func (f *Feed) replace(kind Kind, listed []entry, at uint64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := &f.kinds[kind]
@@ -260,7 +260,7 @@ func (f *Feed) replace(kind Index, listed []entry, at uint64) error {
 }
 
 // begin takes the first list of a kind.
-func (f *Feed) begin(kind Index, listed []entry, at uint64) error {
+func (f *Feed) begin(kind Kind, listed []entry, at uint64) error {
 	s := kindState{objects: make(map[string]object, len(listed)), at: at, last: at}
 	for _, e := range listed {
 		s.sum = s.sumAfter(e.name, e.version)
@@ -281,7 +281,7 @@ type difference struct {
 // differences gives what a list brought, in the order of its versions. What
 // went, and what came with a version that should have been known, is only known
 // to have happened by the version of the list.
-func (f *Feed) differences(kind Index, listed []entry, list uint64) ([]*change, error) {
+func (f *Feed) differences(kind Kind, listed []entry, list uint64) ([]*change, error) {
 	s := &f.kinds[kind]
 	before, found := f.position(), s.compare(listed, list)
 	changes := make([]*change, 0, len(found))

@@ -31,7 +31,7 @@ const (
 
 // follow keeps one kind current until ctx ends, or nothing that was seen holds
 // any more.
-func (f *Feed) follow(ctx context.Context, kind Index) error {
+func (f *Feed) follow(ctx context.Context, kind Kind) error {
 	w := watcher{feed: f, kind: kind}
 	for failures := 0; ; {
 		began := time.Now()
@@ -83,7 +83,7 @@ func pause(ctx context.Context, failures int) bool {
 // watcher watches one kind.
 type watcher struct {
 	feed *Feed
-	kind Index
+	kind Kind
 	// at is the version after which the next watch begins; 0 to read everything
 	// anew. It is what a list, an event or a bookmark said of the whole kind,
 	// never what one object had.

@@ -40,7 +40,7 @@ type slow struct {
 	asked atomic.Int64
 }
 
-func (s *slow) Latest(ctx context.Context, kind Index) (string, error) {
+func (s *slow) Latest(ctx context.Context, kind Kind) (string, error) {
 	s.asked.Add(1)
 	<-time.After(time.Second)
 	return s.world.Latest(ctx, kind)

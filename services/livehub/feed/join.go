@@ -125,7 +125,7 @@ func (f *Feed) all() ([]byte, error) {
 
 // elements gives the objects of a kind in the order of the cluster, which is
 // that of their names, with commas between.
-func (f *Feed) elements(kind Index) []byte {
+func (f *Feed) elements(kind Kind) []byte {
 	objects := f.kinds[kind].objects
 	parts := make([][]byte, 0, len(objects))
 	for _, name := range slices.Sorted(maps.Keys(objects)) {

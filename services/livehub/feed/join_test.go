@@ -60,7 +60,7 @@ type held struct {
 	let chan struct{}
 }
 
-func (h held) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) (Watch, error) {
+func (h held) Watch(ctx context.Context, kind Kind, from kubelist.WatchFrom) (Watch, error) {
 	w, err := h.world.Watch(ctx, kind, from)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func TestWhateverHappensAViewerKnowsInTheEndWhatTheClusterHas(t *testing.T) {
 				var gone []place
 				var watching []*screen
 				for range 400 {
-					kind, name := Index(random.IntN(int(kindCount))), fmt.Sprintf("o%d", random.IntN(12))
+					kind, name := Kind(random.IntN(int(kindCount))), fmt.Sprintf("o%d", random.IntN(12))
 					switch random.IntN(20) {
 					case 0:
 						at := place{}

@@ -13,35 +13,35 @@ import (
 // look looks for what happened to one kind, for a past.
 type look struct {
 	past *past
-	kind Index
-	// at is where it has come to. What it says of what was known there holds once
-	// sure is set: until then it is a viewer's word.
-	at   Place
+	kind Kind
+	// seen is how far it has come. Its sum is the cluster's once sure is set; until
+	// then it is a viewer's word.
+	seen Place
 	sure bool
-	// objects are the versions of those that there are at at, once a watch needs
-	// them.
+	// objects holds the version of each object that existed at seen, once a watch
+	// needs them.
 	objects map[string]uint64
 }
 
-// arrived says whether what the feed keeps follows. Where the same is known at
-// both, whatever happened between has come to nothing.
+// arrived says whether the feed's own changes follow what was seen. Equal sums
+// mean equal objects: whatever happened in between was undone.
 func (l *look) arrived() bool {
 	until := l.past.until[l.kind]
-	if l.at.Version < until.Version && (!l.sure || l.at.Sum != until.Sum) {
+	if l.seen.Version < until.Version && (!l.sure || l.seen.Sum != until.Sum) {
 		return false
 	}
-	l.past.pass(l.kind, max(l.at.Version, until.Version))
+	l.past.pass(l.kind, max(l.seen.Version, until.Version))
 	return true
 }
 
-// read takes what replicas share.
+// read takes the entries of the journal that replicas share.
 func (l *look) read(entries []cache.Entry) error {
 	until := l.past.until[l.kind]
 	for _, e := range entries {
 		if e.At > until.Version {
-			// The rest is for the feed to tell: that is of its own cluster, whatever
-			// happened to what the log is of.
-			l.isAt(Place{l.at.Version, e.Was})
+			// The feed tells the rest itself. Its changes are of its own cluster,
+			// whichever cluster the journal is of.
+			l.reaches(Place{l.seen.Version, e.Was})
 			if !l.arrived() {
 				return errPastDiffers
 			}
@@ -58,28 +58,29 @@ func (l *look) add(was uint64, is Place, body []byte) error {
 	if err := l.past.add(l.kind, was, is, body); err != nil {
 		return err
 	}
-	l.isAt(is)
+	l.reaches(is)
 	return nil
 }
 
-// isAt notes where it has come to, as the cluster and not a viewer says.
-func (l *look) isAt(at Place) {
+// reaches notes how far it has come, on the word of the cluster and not of a
+// viewer.
+func (l *look) reaches(place Place) {
 	if !l.sure {
 		l.past.prove(l.kind)
 	}
-	l.at, l.sure = at, true
+	l.seen, l.sure = place, true
 }
 
-// watch goes on by one watch until it has arrived. What there was where it
-// begins is read before, by names alone: a watch tells what happened, and not
-// whether that is all.
+// watch opens one watch and follows it until the look has arrived. Before that it
+// reads which objects existed where the watch begins, by name alone: a watch tells
+// what happened, but not whether that is all.
 func (l *look) watch(ctx context.Context, source Source) error {
 	if err := l.know(ctx, source); err != nil || l.arrived() {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	one, err := source.Watch(ctx, l.kind, kubelist.WatchFrom{ResourceVersion: strconv.FormatUint(l.at.Version, 10), Timeout: pastWatch})
+	one, err := source.Watch(ctx, l.kind, kubelist.WatchFrom{ResourceVersion: strconv.FormatUint(l.seen.Version, 10), Timeout: pastWatch})
 	if err != nil {
 		return err
 	}
@@ -96,12 +97,12 @@ func (l *look) watch(ctx context.Context, source Source) error {
 	return nil
 }
 
-// know reads what there is at at.
+// know reads which objects existed at seen.
 func (l *look) know(ctx context.Context, source Source) error {
 	if l.objects != nil {
 		return nil
 	}
-	names, err := source.ReadAt(ctx, l.kind, strconv.FormatUint(l.at.Version, 10), true)
+	names, err := source.ReadAt(ctx, l.kind, strconv.FormatUint(l.seen.Version, 10), true)
 	if err != nil {
 		return err
 	}
@@ -113,11 +114,11 @@ func (l *look) know(ctx context.Context, source Source) error {
 		}
 		sum += weigh(m.Name, objects[m.Name])
 	}
-	if l.sure && sum != l.at.Sum {
+	if l.sure && sum != l.seen.Sum {
 		return errPastDiffers
 	}
 	l.objects = objects
-	l.isAt(Place{l.at.Version, sum})
+	l.reaches(Place{l.seen.Version, sum})
 	return nil
 }
 
@@ -127,14 +128,14 @@ func (l *look) take(e kubelist.Event) error {
 	if err != nil {
 		return err
 	}
-	if version <= l.at.Version {
+	if version <= l.seen.Version {
 		return nil
 	}
 	if e.Type == watch.Bookmark {
-		l.at.Version = version
+		l.seen.Version = version
 		return nil
 	}
-	is := Place{version, l.at.Sum}
+	is := Place{version, l.seen.Sum}
 	if old, there := l.objects[e.Name]; there {
 		is.Sum -= weigh(e.Name, old)
 	}
@@ -147,5 +148,5 @@ func (l *look) take(e kubelist.Event) error {
 	if err != nil {
 		return err
 	}
-	return l.add(l.at.Sum, is, body)
+	return l.add(l.seen.Sum, is, body)
 }

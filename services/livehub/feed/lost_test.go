@@ -40,7 +40,7 @@ func (l *lossy) loses(e kubelist.Event) bool {
 	return l.lost[e.ResourceVersion]
 }
 
-func (l *lossy) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) (Watch, error) {
+func (l *lossy) Watch(ctx context.Context, kind Kind, from kubelist.WatchFrom) (Watch, error) {
 	w, err := l.world.Watch(ctx, kind, from)
 	if err != nil {
 		return nil, err

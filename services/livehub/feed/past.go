@@ -36,9 +36,9 @@ const (
 // Log is what replicas share of what happened lately: see cache.Journal.
 type Log interface {
 	// Append has a change kept. It does not wait.
-	Append(kind Index, e cache.Entry)
+	Append(kind Kind, e cache.Entry)
 	// Read gives the changes of a kind after a version, without a gap.
-	Read(ctx context.Context, kind Index, after uint64) ([]cache.Entry, error)
+	Read(ctx context.Context, kind Kind, after uint64) ([]cache.Entry, error)
 }
 
 // past is what happened before what a feed keeps: out of the log, and where that
@@ -94,7 +94,7 @@ var (
 
 // add appends a change of a kind, which was known as of one place before, and is
 // as of another after it.
-func (p *past) add(kind Index, was uint64, is Place, body []byte) error {
+func (p *past) add(kind Kind, was uint64, is Place, body []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c := &change{kind: kind, version: is.Version, was: was, is: is.Sum, frame: body}
@@ -109,14 +109,14 @@ func (p *past) add(kind Index, was uint64, is Place, body []byte) error {
 }
 
 // pass notes that nothing of a kind happened up to a version.
-func (p *past) pass(kind Index, version uint64) {
+func (p *past) pass(kind Kind, version uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reached[kind] = max(p.reached[kind], version)
 }
 
 // prove notes that somebody could tell what there was of a kind at from.
-func (p *past) prove(kind Index) {
+func (p *past) prove(kind Kind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.proven[kind] = true
@@ -227,14 +227,14 @@ func (f *Feed) look(ctx context.Context, p *past) {
 }
 
 // lookFor fills a past with the changes of a kind.
-func (f *Feed) lookFor(ctx context.Context, p *past, kind Index) error {
-	l := look{past: p, kind: kind, at: p.from[kind]}
+func (f *Feed) lookFor(ctx context.Context, p *past, kind Kind) error {
+	l := look{past: p, kind: kind, seen: p.from[kind]}
 	if l.arrived() {
 		p.prove(kind)
 		return nil
 	}
 	if f.cfg.Log != nil {
-		entries, err := f.cfg.Log.Read(ctx, kind, l.at.Version)
+		entries, err := f.cfg.Log.Read(ctx, kind, l.seen.Version)
 		if err != nil {
 			entries = nil // Redis may be away; there is the watch
 		}

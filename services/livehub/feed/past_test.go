@@ -21,7 +21,7 @@ type memory struct {
 	away    bool
 }
 
-func (m *memory) Append(kind Index, e cache.Entry) {
+func (m *memory) Append(kind Kind, e cache.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if last := len(m.entries[kind]) - 1; !m.away && (last < 0 || m.entries[kind][last].At < e.At) {
@@ -29,7 +29,7 @@ func (m *memory) Append(kind Index, e cache.Entry) {
 	}
 }
 
-func (m *memory) Read(_ context.Context, kind Index, after uint64) (all []cache.Entry, err error) {
+func (m *memory) Read(_ context.Context, kind Kind, after uint64) (all []cache.Entry, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.away {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Index says which of the two kinds is meant.
-type Index int
+// Kind is one of the two kinds of objects that a feed follows.
+type Kind int
 
 // The kinds of a feed.
 const (
-	PipelineRuns Index = iota
+	PipelineRuns Kind = iota
 	TaskRuns
 	kindCount
 )
@@ -28,25 +28,24 @@ type Position [kindCount]Place
 type Place struct {
 	// Version is a resourceVersion.
 	Version uint64
-	// Sum is of the objects that there were then: see weigh.
+	// Sum is that of the objects that existed then: see weigh.
 	Sum uint64
 }
 
 // sums is what is known of both kinds.
 type sums [kindCount]uint64
 
-// weigh gives what an object adds to the sum of those that are known. Where two
-// know the same objects at the same versions their sums are the same, and where
-// one of them has lost a change they are not, whichever way each came to what it
-// knows. 64 bits of a good hash are enough for that: nobody gains by a sum that
-// is wrong but who is shown less by it.
+// weigh gives what an object adds to the sum of all known objects. Two replicas
+// that know the same objects at the same versions have the same sum, in whatever
+// order they learned of them. The sums differ when one has lost a change. 64 bits
+// of a good hash are enough: a viewer who forges a sum only misses changes itself.
 func weigh(name string, version uint64) uint64 {
 	b := make([]byte, 0, 320) // a name has at most 253
 	digest := sha256.Sum256(binary.BigEndian.AppendUint64(append(b, name...), version))
 	return binary.BigEndian.Uint64(digest[:])
 }
 
-// covers says whether whoever is at p has seen all that whoever is at q has.
+// covers says whether a viewer at p has seen everything that a viewer at q has.
 func (p Position) covers(q Position) bool {
 	return p[PipelineRuns].Version >= q[PipelineRuns].Version && p[TaskRuns].Version >= q[TaskRuns].Version
 }

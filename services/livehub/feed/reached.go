@@ -4,17 +4,17 @@ import "context"
 
 // reached is how far the cluster is known to have come.
 type reached struct {
-	// versions are by kind. Of what was asked about, asked is how many questions
-	// there were, and answered the number of the last one that has its answer.
+	// versions are the latest known, by kind. asked counts the questions that were
+	// put to the cluster; answered is the number of the last one answered.
 	versions        [kindCount]uint64
 	asked, answered [kindCount]uint64
 	// turn has room for one question.
 	turn chan struct{}
 }
 
-// plausible says whether the cluster has been where a viewer is. Another replica
-// may have shown it more than this one has seen yet, but a cluster that was put
-// back to what it was has made up versions that say nothing.
+// plausible says whether the cluster can have been at a viewer's position. Another
+// replica may have shown the viewer more than this one has seen so far. But after
+// the cluster is restored from a backup, versions beyond its own mean nothing.
 func (f *Feed) plausible(ctx context.Context, at Position) bool {
 	for kind := range kindCount {
 		if !f.hasReached(ctx, kind, at[kind].Version) {
@@ -24,9 +24,10 @@ func (f *Feed) plausible(ctx context.Context, at Position) bool {
 	return true
 }
 
-// hasReached asks the cluster if need be: one question at a time, and those who
-// wait share the next one. Ids can be made up, by as many as like.
-func (f *Feed) hasReached(ctx context.Context, kind Index, version uint64) bool {
+// hasReached asks the cluster if need be, one question at a time; all who wait
+// share the next answer. Anybody can make up ids, so they must not cost a question
+// each.
+func (f *Feed) hasReached(ctx context.Context, kind Kind, version uint64) bool {
 	f.mu.Lock()
 	r := &f.reached
 	known, came := max(r.versions[kind], f.kinds[kind].at), r.asked[kind]

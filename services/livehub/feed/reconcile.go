@@ -41,7 +41,7 @@ func (w *watcher) reconcile(ctx context.Context) {
 
 // agrees says whether the objects of a kind are known at the listed versions,
 // and no others.
-func (f *Feed) agrees(kind Index, names *kubelist.List) bool {
+func (f *Feed) agrees(kind Kind, names *kubelist.List) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	objects := f.kinds[kind].objects

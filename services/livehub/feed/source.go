@@ -13,16 +13,16 @@ import (
 type Source interface {
 	// List gives all objects of a kind in the namespace. It may be as old as
 	// what polling callers get, which it is shared with.
-	List(ctx context.Context, kind Index) (*kubelist.List, error)
+	List(ctx context.Context, kind Kind) (*kubelist.List, error)
 	// Read gives them as they are now.
-	Read(ctx context.Context, kind Index) (*kubelist.List, error)
+	Read(ctx context.Context, kind Kind) (*kubelist.List, error)
 	// ReadAt gives them as they were at a version; of names alone, with nothing
 	// but their metadata. Neither is of a cache that is known to be wrong.
-	ReadAt(ctx context.Context, kind Index, version string, names bool) (*kubelist.List, error)
+	ReadAt(ctx context.Context, kind Kind, version string, names bool) (*kubelist.List, error)
 	// Latest gives the cluster's resourceVersion now.
-	Latest(ctx context.Context, kind Index) (string, error)
+	Latest(ctx context.Context, kind Kind) (string, error)
 	// Watch watches them.
-	Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) (Watch, error)
+	Watch(ctx context.Context, kind Kind, from kubelist.WatchFrom) (Watch, error)
 }
 
 // Watch is a watch under way: see kubelist.Watch.
@@ -77,7 +77,7 @@ func (f *Feed) Run(ctx context.Context) error {
 }
 
 // poll reads lists until it is time to ask for a watch again.
-func (f *Feed) poll(ctx context.Context, kind Index) error {
+func (f *Feed) poll(ctx context.Context, kind Kind) error {
 	again := time.NewTimer(askAgain)
 	defer again.Stop()
 	tick := time.NewTicker(f.cfg.PollEvery)
@@ -100,7 +100,7 @@ func (f *Feed) poll(ctx context.Context, kind Index) error {
 }
 
 // list takes one list of a kind.
-func (f *Feed) list(ctx context.Context, kind Index) error {
+func (f *Feed) list(ctx context.Context, kind Kind) error {
 	_, err := f.take(ctx, kind, f.cfg.Source.List)
 	if errors.Is(err, errBackwards) {
 		// It was kept for others, and is from before what is known. Only a list of
@@ -111,7 +111,7 @@ func (f *Feed) list(ctx context.Context, kind Index) error {
 }
 
 // take takes a list, and gives its version.
-func (f *Feed) take(ctx context.Context, kind Index, read func(context.Context, Index) (*kubelist.List, error)) (at uint64, err error) {
+func (f *Feed) take(ctx context.Context, kind Kind, read func(context.Context, Kind) (*kubelist.List, error)) (at uint64, err error) {
 	l, err := read(ctx, kind)
 	if err != nil {
 		return 0, err

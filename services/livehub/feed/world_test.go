@@ -63,7 +63,7 @@ func newWorld() *world {
 }
 
 // put makes an object, or another version of it.
-func (w *world) put(kind Index, name, spec string) {
+func (w *world) put(kind Kind, name, spec string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.version++
@@ -77,7 +77,7 @@ func (w *world) put(kind Index, name, spec string) {
 }
 
 // remove takes an object away.
-func (w *world) remove(kind Index, name string) {
+func (w *world) remove(kind Kind, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	e, there := w.objects[kind][name]
@@ -90,7 +90,7 @@ func (w *world) remove(kind Index, name string) {
 	w.happened(kind, e)
 }
 
-func (w *world) happened(kind Index, e kubelist.Event) {
+func (w *world) happened(kind Kind, e kubelist.Event) {
 	w.history[kind] = append(w.history[kind], e)
 	if w.deaf {
 		return
@@ -179,7 +179,7 @@ func (w *world) now() folded {
 
 var runsGroup = schema.GroupResource{Group: "tekton.dev", Resource: "runs"}
 
-func (w *world) List(ctx context.Context, kind Index) (*kubelist.List, error) {
+func (w *world) List(ctx context.Context, kind Kind) (*kubelist.List, error) {
 	w.mu.Lock()
 	kept := w.kept
 	w.mu.Unlock()
@@ -189,7 +189,7 @@ func (w *world) List(ctx context.Context, kind Index) (*kubelist.List, error) {
 	return w.Read(ctx, kind)
 }
 
-func (w *world) Read(_ context.Context, kind Index) (*kubelist.List, error) {
+func (w *world) Read(_ context.Context, kind Kind) (*kubelist.List, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lists[kind]++
@@ -205,7 +205,7 @@ func (w *world) Read(_ context.Context, kind Index) (*kubelist.List, error) {
 	return kubelist.NewList(strconv.FormatUint(w.version, 10), metas, objects), nil
 }
 
-func (w *world) ReadAt(_ context.Context, kind Index, version string, names bool) (*kubelist.List, error) {
+func (w *world) ReadAt(_ context.Context, kind Kind, version string, names bool) (*kubelist.List, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at, err := parseVersion(version)
@@ -240,7 +240,7 @@ func (w *world) ReadAt(_ context.Context, kind Index, version string, names bool
 	return kubelist.NewList(version, metas, objects), nil
 }
 
-func (w *world) Latest(context.Context, Index) (string, error) {
+func (w *world) Latest(context.Context, Kind) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.away {
@@ -249,7 +249,7 @@ func (w *world) Latest(context.Context, Index) (string, error) {
 	return strconv.FormatUint(w.version, 10), nil
 }
 
-func (w *world) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) (Watch, error) {
+func (w *world) Watch(ctx context.Context, kind Kind, from kubelist.WatchFrom) (Watch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.watches[kind]++
@@ -293,7 +293,7 @@ func (w *world) Watch(ctx context.Context, kind Index, from kubelist.WatchFrom) 
 
 type worldWatch struct {
 	world  *world
-	kind   Index
+	kind   Kind
 	ctx    context.Context
 	cancel func()
 	broken chan struct{}

@@ -1,6 +1,6 @@
 // Package warm owns what happens before anybody asks: after a start, one replica
-// reads what callers will want first of every app, one app at a time. It is
-// in nobody's way: it waits while callers have reads under way, no caller and
+// reads what callers will want first of every app, one app at a time. It is in
+// nobody's way: it waits while callers have reads under way, no caller and
 // no probe waits for it, and what it cannot read is left for the first who asks.
 package warm
 
@@ -64,8 +64,8 @@ func New(cfg Config) (*Warmer, error) {
 	return w, nil
 }
 
-// Run of a nil Warmer does nothing. Else it warms, and returns when that was done, by this replica or another, or when
-// ctx ends.
+// Run warms, and returns when that was done, by this replica or another, or when
+// ctx ends. That of a nil Warmer does nothing.
 func (w *Warmer) Run(ctx context.Context) {
 	if w == nil {
 		return
