@@ -25,5 +25,6 @@ func main() {
 		kong.ShortUsageOnError(),
 	)
 	lifecycle.AllowGarbage(garbage)
+	lifecycle.LimitMemory(cfg.MemoryLimit())
 	lifecycle.Main("runs", func(ctx context.Context) error { return runs.Run(ctx, cfg) })
 }

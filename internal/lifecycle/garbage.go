@@ -13,3 +13,12 @@ func AllowGarbage(percent int) {
 		debug.SetGCPercent(percent)
 	}
 }
+
+// LimitMemory has the process collect its garbage as often as it takes to stay
+// within bytes of memory, unless GOMEMLIMIT says another number. What lives in memory
+// is not bounded by it.
+func LimitMemory(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bytes)
+	}
+}

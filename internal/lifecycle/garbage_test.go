@@ -21,3 +21,18 @@ func TestTheEnvironmentWinsOverTheShareOfGarbageOfAProgram(t *testing.T) {
 		t.Errorf("without GOGC it is %d", got)
 	}
 }
+
+func TestTheEnvironmentWinsOverTheMemoryOfAProgram(t *testing.T) {
+	begin := debug.SetMemoryLimit(1 << 40)
+	defer debug.SetMemoryLimit(begin)
+	t.Setenv("GOMEMLIMIT", "1TiB")
+	lifecycle.LimitMemory(1 << 30)
+	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+		t.Errorf("with GOMEMLIMIT=1TiB it is %d", got)
+	}
+	t.Setenv("GOMEMLIMIT", "")
+	lifecycle.LimitMemory(1 << 30)
+	if got := debug.SetMemoryLimit(-1); got != 1<<30 {
+		t.Errorf("without GOMEMLIMIT it is %d", got)
+	}
+}

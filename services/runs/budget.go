@@ -42,7 +42,10 @@ type holding struct {
 // read may be answered: the error is answer.ErrTooLarge where one read takes no more,
 // and cache.ErrBusy where others hold what it would take.
 func (h *holding) pack(raw []byte) (packed, error) {
-	p := pack(raw)
+	p, err := pack(raw)
+	if err != nil {
+		return nil, err
+	}
 	size := int64(len(p))
 	if h.bytes+size > h.of.most {
 		return nil, fmt.Errorf("%w: objects of more than %d bytes, packed", answer.ErrTooLarge, h.of.most)

@@ -30,7 +30,7 @@ type Config struct {
 
 	SealKey    string        `env:"SEAL_KEY_FILE" placeholder:"FILE" help:"Keys, 32 bytes each as a line of base64, that close what is kept in Redis. The first one closes, all open. The same on every replica."`
 	Redis      cache.Options `embed:""`
-	CacheBytes int64         `env:"RUNS_CACHE_BYTES" default:"67108864" help:"How much of what was read is kept in memory, in bytes as compressed."`
+	CacheBytes int64         `env:"RUNS_CACHE_BYTES" default:"41943040" help:"How much of what was read is kept in memory, in bytes as compressed."`
 	PlainBytes int           `env:"RUNS_PLAIN_BYTES" default:"16777216" help:"How much is kept uncompressed besides, for callers who do not take gzip, in bytes."`
 	FillTime   time.Duration `env:"RUNS_FILL_TIME" default:"90s" help:"How long reading what is not kept may take, 90s at most. It goes on when its caller has left."`
 	Warm       bool          `env:"RUNS_WARM" default:"true" negatable:"" help:"Read every app's last 7 days after a start."`
@@ -38,6 +38,12 @@ type Config struct {
 	Wait time.Duration `env:"RUNS_WAIT" default:"10s" help:"How long a call waits for what it asks for. Less than the edge waits for this backend."`
 
 	telemetry.TraceConfig
+}
+
+// MemoryLimit is how many bytes the process should stay within: what it keeps, what
+// its reads may hold, and 32 MiB for all else.
+func (c Config) MemoryLimit() int64 {
+	return c.CacheBytes + int64(c.PlainBytes) + allListBytes + runsBytes + warmBytes + 32<<20
 }
 
 // Validate says all that is wrong with a configuration. It reads no file.
