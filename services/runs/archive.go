@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"slices"
 	"time"
 
 	"hangar.io/glidepath/internal/calls"
@@ -26,7 +25,8 @@ type archive interface {
 }
 
 // find reads the finished run with the given uid. One that is another
-// namespace's, older than the namespace, or not finished is not found.
+// namespace's, older than the namespace or than runs are shown, or not finished is
+// not found.
 func (s *server) find(ctx context.Context, scope calls.Scope, result string) (run, error) {
 	floor, err := s.namespaces.created(ctx, scope)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *server) find(ctx context.Context, scope calls.Scope, result string) (ru
 	if err != nil {
 		return run{}, err
 	}
-	if !finished || rec.Created.Before(floor) {
+	if !finished || rec.Created.Before(floor) || s.left(rec.Created) < 0 {
 		return run{}, noRun()
 	}
 	return found, nil
@@ -51,58 +51,35 @@ func (s *server) find(ctx context.Context, scope calls.Scope, result string) (ru
 
 func noRun() error {
 	return problem.New(problem.NotFound, "no finished run of this app has this id").
-		WithHint("a run that has not finished is live; ids are those that listRuns gives as result")
+		WithHint("a run that has not finished is live, one of more than 30 days is gone; ids are those that listRuns gives as result")
 }
 
-// whole reads a finished run with its TaskRuns.
-func (s *server) whole(ctx context.Context, scope calls.Scope, result string) (run, []task, error) {
+// left is for how long more something that was made at a time is shown.
+func (s *server) left(created time.Time) time.Duration {
+	return created.Add(results.MaxWindow).Sub(s.now())
+}
+
+// whole reads a finished run with its TaskRuns, in the order of their creation. hold
+// gives each what is to be held of it.
+func (s *server) whole(ctx context.Context, scope calls.Scope, result string, hold func(*listedTask, task) error) (listed, error) {
 	found, err := s.find(ctx, scope, result)
 	if err != nil {
-		return run{}, nil, err
+		return listed{}, err
 	}
-	tasks, err := s.tasks(ctx, scope, found)
-	return found, tasks, err
-}
-
-// settling is how long after its end all of a run is in the archive: its TaskRuns
-// are stored one by one, and their logs apart.
-const settling = 10 * time.Minute
-
-// settled says whether what is archived of a finished run stays as it is. complete
-// says whether all of its TaskRuns are archived as finished.
-func (s *server) settled(r row, complete bool) bool {
-	return complete && r.CompletionTime != nil && s.now().Sub(*r.CompletionTime) > settling
-}
-
-// age is for how long something of a finished run is answered: for its time, or
-// for that of a list as long as the archive may have more of the run.
-func (s *server) age(r row, complete bool, most time.Duration) time.Duration {
-	if !s.settled(r, complete) {
-		return listAge
-	}
-	return most
-}
-
-// complete says whether all TaskRuns of a run are archived as finished, those that
-// the run names among them: a list of them that is short, or empty since its
-// database failed, looks like any other.
-func complete(of run, tasks []task) bool {
-	missing := newNames(of.object.Status.TaskRuns())
-	for _, t := range tasks {
-		if t.object.Outcome() == tekton.Unfinished {
-			return false
+	one := query{full: true}.listed(found)
+	found.record.Value = nil // it is in there, packed
+	for t, err := range s.tasks(ctx, scope, found) {
+		if err != nil {
+			return listed{}, err
 		}
-		delete(missing, t.object.Metadata.Name)
+		held := newListedTask(t.object, t.record)
+		if err := hold(&held, t); err != nil {
+			return listed{}, err
+		}
+		one.tasks = append(one.tasks, held)
 	}
-	return len(missing) == 0
-}
-
-func newNames(all []string) map[string]struct{} {
-	names := make(map[string]struct{}, len(all))
-	for _, name := range all {
-		names[name] = struct{}{}
-	}
-	return names
+	one.arrange()
+	return one, nil
 }
 
 // task is an archived TaskRun of a run.
@@ -116,38 +93,42 @@ type task struct {
 const eventID = "triggers.tekton.dev/triggers-eventid"
 
 // homes are the Results that the TaskRuns of a run may be in: that of the run, and
-// that of its uid where the run was made with the annotations of another, which put
-// it into that one's Result. Its TaskRuns do not always have these annotations.
+// that of its event or its uid where the run was made with the annotations of
+// another, which put it into that one's Result. Its TaskRuns do not always have
+// these annotations.
 func homes(r run) []string {
-	result := r.record.Result()
-	if result == r.record.UID || result == r.object.Metadata.Labels[eventID] {
+	result, own := r.record.Result(), cmp.Or(r.object.Metadata.Labels[eventID], r.record.UID)
+	if result == own {
 		return []string{result}
 	}
-	return []string{result, r.record.UID}
+	return []string{result, own}
 }
 
-// tasks reads a run's TaskRuns, in the order of their creation.
-func (s *server) tasks(ctx context.Context, scope calls.Scope, of run) ([]task, error) {
-	var all []task
-	for _, home := range homes(of) {
-		for rec, err := range s.archive.TaskRunsOf(ctx, scope.Namespace, home) {
-			if err != nil {
-				return nil, err
-			}
-			object, err := decode(rec)
-			if err != nil {
-				return nil, err
-			}
-			// Runs that one event started are archived together. A run without a
-			// uid in its TaskRuns is told by its name, which an older one may have had.
-			uid, _ := object.Run()
-			if object.BelongsTo(of.object.Metadata) && (uid != "" || !rec.Created.Before(of.record.Created)) {
-				all = append(all, task{object, rec})
+// tasks reads a run's TaskRuns, in no order.
+func (s *server) tasks(ctx context.Context, scope calls.Scope, of run) iter.Seq2[task, error] {
+	return func(yield func(task, error) bool) {
+		for _, home := range homes(of) {
+			for rec, err := range s.archive.TaskRunsOf(ctx, scope.Namespace, home) {
+				var object *tekton.Object
+				if err == nil {
+					object, err = decode(rec)
+				}
+				if err != nil {
+					yield(task{}, err)
+					return
+				}
+				if of.made(object, rec) && !yield(task{object, rec}, nil) {
+					return
+				}
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b task) int {
-		return cmp.Or(a.record.Created.Compare(b.record.Created), cmp.Compare(a.object.Metadata.Name, b.object.Metadata.Name))
-	})
-	return all, nil
+}
+
+// made says whether a TaskRun of one of its Results is the run's: runs that one event
+// started are archived together. A run without a uid in its TaskRuns is told by its
+// name, which an older one may have had.
+func (r run) made(object *tekton.Object, rec results.Record) bool {
+	uid, _ := object.Run()
+	return object.BelongsTo(r.object.Metadata) && (uid != "" || !rec.Created.Before(r.record.Created))
 }

@@ -20,20 +20,6 @@ func (r row) encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// writeFull writes a run with its objects.
-func writeFull(w io.Writer, r run, tasks []task) error {
-	out := &body{w: w}
-	out.openFull(r.row)
-	out.object(r.record.Value)
-	out.text(tasksFollow)
-	for i, t := range tasks {
-		out.comma(i)
-		out.object(t.record.Value)
-	}
-	out.text("]}")
-	return out.err
-}
-
 const tasksFollow = `,"taskRuns":[`
 
 // writeRows writes a list of runs without their objects.
@@ -61,7 +47,7 @@ func writeFullRows(w io.Writer, runs []listed) error {
 	return out.err
 }
 
-// writeListed writes one run of a full list, as writeFull does.
+// writeListed writes one run with its objects, as a full list does.
 func writeListed(w io.Writer, r listed) error {
 	out := &body{w: w}
 	out.listed(r)

@@ -40,18 +40,25 @@ type explanation struct {
 }
 
 func (s *server) writeExplanation(ctx context.Context, w io.Writer, scope calls.Scope, result string) error {
-	_, tasks, err := s.whole(ctx, scope, result)
+	run, err := s.outline(ctx, scope, result)
 	if err != nil {
 		return err
 	}
-	taskRuns := make([]*tekton.Object, len(tasks))
-	records := map[string]results.Record{}
-	for i, t := range tasks {
-		taskRuns[i] = t.object
-		records[t.object.Metadata.UID] = t.record
+	var failed []*tekton.Object
+	homes := map[string]string{}
+	for _, t := range run.TaskRuns {
+		if t.Failure == nil {
+			continue
+		}
+		object, err := tekton.Decode(t.Failure)
+		if err != nil {
+			return fmt.Errorf("explaining a run: %w", err)
+		}
+		failed = append(failed, object)
+		homes[t.UID] = t.Result
 	}
-	failures, err := s.failures.Explain(ctx, taskRuns, func(ctx context.Context, uid string) (io.ReadCloser, error) {
-		log, err := s.archive.Log(ctx, scope.Namespace, records[uid].Result(), uid)
+	failures, err := s.failures.Explain(ctx, failed, func(ctx context.Context, uid string) (io.ReadCloser, error) {
+		log, err := s.archive.Log(ctx, scope.Namespace, homes[uid], uid)
 		if errors.Is(err, results.ErrNoLog) {
 			return nil, explained.ErrNoLog
 		}

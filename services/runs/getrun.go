@@ -26,10 +26,17 @@ func (s *server) GetRun(w http.ResponseWriter, r *http.Request, app, result stri
 // run gives a finished run with its objects.
 func (s *server) run(ctx context.Context, scope calls.Scope, result string) (*document, error) {
 	return s.documents.get(ctx, runPlace(scope, result), func(ctx context.Context, w io.Writer) (time.Duration, error) {
-		found, tasks, err := s.whole(ctx, scope, result)
+		found, err := s.whole(ctx, scope, result, func(held *listedTask, t task) error {
+			held.object = pack(t.record.Value)
+			return nil
+		})
 		if err != nil {
 			return 0, err
 		}
-		return s.age(found.row, complete(found, tasks), runAge), writeFull(w, found, tasks)
+		if err := writeListed(w, found); err != nil {
+			return 0, err
+		}
+		_ = s.keepOutline(ctx, scope, &found) // a log that is asked for reads it else
+		return s.age(found.created, found.settles(), runAge), nil
 	})
 }

@@ -35,12 +35,52 @@ func TestAListThatIsReadForLongerThanItIsKeptIsKept(t *testing.T) {
 	})
 }
 
-// finishing is a world whose run ended, changed.
-func finishing(t *testing.T, change func(*world)) *world {
-	t.Helper()
-	w := stocked(t)
-	change(w)
-	return w
+// naming has a run name the TaskRuns that it made, and what is none.
+func naming(names ...string) func(map[string]any) {
+	all := []any{map[string]any{"kind": "CustomRun", "name": "approval", "apiVersion": "example.org/v1"}}
+	for _, name := range names {
+		all = append(all, map[string]any{"kind": "TaskRun", "name": name, "pipelineTaskName": "unit"})
+	}
+	return func(o map[string]any) { o["status"].(map[string]any)["childReferences"] = all }
+}
+
+// status sets a part of a run's status.
+func status(name string, value any) func(map[string]any) {
+	return func(o map[string]any) { o["status"].(map[string]any)[name] = value }
+}
+
+// only makes run 1, an hour old, the only one.
+func only(change ...func(map[string]any)) func(*world) {
+	return func(w *world) {
+		w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), change...)}
+	}
+}
+
+// halves are ways in which the archive may have more of a run that ended an hour ago.
+func halves() map[string]func(*world) {
+	return map[string]func(*world){
+		"one that has just ended": func(w *world) {
+			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-settling))}
+		},
+		"one that was stored just now": func(w *world) { w.archive.runs[0].Stored = w.now.Add(-settling) },
+		"one with a TaskRun that has not finished": func(w *world) {
+			w.archive.tasks = append(w.archive.tasks, taskRun(shopNamespace, 1, 2, w.now.Add(-time.Hour), ended("Unknown", "Running")))
+		},
+		"one with a TaskRun that is not archived":              only(naming("run-1-task-1", "run-1-task-2")),
+		"one of old with a TaskRun that is not archived":       only(status("taskRuns", map[string]any{"run-1-task-1": nil, "run-1-task-2": map[string]any{}})),
+		"one with a TaskRun that is archived as another run's": func(w *world) { only(naming("run-1-task-1", "run-1-task-2"))(w); w.elsewhere() },
+		"one that names what nobody can read":                  only(status("childReferences", map[string]any{"a": 1})),
+		"one that names a TaskRun without a name":              only(naming("run-1-task-1", "")),
+		"one of old that names what nobody can read":           only(status("taskRuns", []any{"run-1-task-1"})),
+		"one that does not say when it ended":                  only(func(o map[string]any) { delete(o["status"].(map[string]any), "completionTime") }),
+	}
+}
+
+// elsewhere archives a second TaskRun of run 1, in a Result that is not the run's.
+func (w *world) elsewhere() {
+	other := taskRun(shopNamespace, 1, 2, w.now.Add(-time.Hour))
+	other.Name = strings.Replace(other.Name, "results/"+uidOf(1), "results/"+uidOf(2), 1)
+	w.archive.tasks = append(w.archive.tasks, other)
 }
 
 // made has a run say which TaskRuns it made, and that it made something else.
@@ -54,60 +94,73 @@ func made(tasks ...string) func(map[string]any) {
 
 // rule: R040, R042
 func TestARunThatMayNotBeWholeIsKeptNoLongerThanAList(t *testing.T) {
-	for name, tc := range map[string]struct {
-		change func(*world)
-		short  bool
-	}{
-		"one that is whole": {func(*world) {}, false},
-		"one that has just ended": {func(w *world) {
-			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-settling))}
-		}, true},
-		"one with a TaskRun that has not finished": {func(w *world) {
-			w.archive.tasks = append(w.archive.tasks, taskRun(shopNamespace, 1, 2, w.now.Add(-time.Hour), ended("Unknown", "Running")))
-		}, true},
-		"one with a TaskRun that is not archived": {func(w *world) {
-			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), made("run-1-task-1", "run-1-task-2"))}
-		}, true},
-		"one whose TaskRuns are all archived": {func(w *world) {
-			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), made("run-1-task-1"))}
-		}, false},
-		"one that does not say when it ended": {func(w *world) {
-			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), func(o map[string]any) {
-				delete(o["status"].(map[string]any), "completionTime")
-			})}
-		}, true},
-	} {
-		for _, target := range []string{oneRun, oneLog} {
-			t.Run(opOf(target)+" of "+name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					w := finishing(t, tc.change)
-					w.body(target, "")
-					time.Sleep(listAge - time.Second)
-					if n := w.reads(func() { w.body(target, "") }); n != 0 {
-						t.Errorf("after less than a minute %d requests are made", n)
-					}
-					time.Sleep(2 * time.Second)
-					if n := w.reads(func() { w.body(target, "") }); (n > 0) != tc.short {
-						t.Errorf("after more than a minute %d requests are made", n)
-					}
+	wholes := map[string]func(*world){
+		"one that is whole":                            func(*world) {},
+		"one whose TaskRuns are there":                 only(naming("run-1-task-1")),
+		"one of old whose TaskRuns are there":          only(status("taskRuns", map[string]any{"run-1-task-1": map[string]any{"status": map[string]any{}}})),
+		"one that was stored late, some time ago":      func(w *world) { w.archive.runs[0].Stored = w.now.Add(-settling - time.Second) },
+		"one of which nobody knows when it was stored": func(w *world) { w.archive.runs[0].Stored = time.Time{} },
+	}
+	for _, target := range []string{oneRun, oneLog} {
+		for short, changes := range map[bool]map[string]func(*world){false: wholes, true: halves()} {
+			for name, change := range changes {
+				t.Run(opOf(target)+" of "+name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						w := stocked(t)
+						change(w)
+						w.body(target, "")
+						time.Sleep(listAge - time.Second)
+						if n := w.reads(func() { w.body(target, "") }); n != 0 {
+							t.Errorf("after less than a minute %d requests are made", n)
+						}
+						time.Sleep(2 * time.Second)
+						if n := w.reads(func() { w.body(target, "") }); (n > 0) != short {
+							t.Errorf("after more than a minute %d requests are made", n)
+						}
+					})
 				})
-			})
+			}
 		}
 	}
 }
 
 func TestATaskRunThatIsArchivedLaterIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := finishing(t, func(w *world) {
-			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-2*time.Minute))}
-		})
+		w := stocked(t)
+		only(naming("run-1-task-1", "run-1-task-2"))(w)
 		w.body(oneRun, "")
+		w.refused(w.getLog(uidOf(1), "run-1-task-2"), problem.NotFound)
 		w.archive.tasks = append(w.archive.tasks, taskRun(shopNamespace, 1, 2, w.now))
+		w.archive.logs[uidOf(1002)] = "late\n"
 		time.Sleep(listAge + time.Second)
 		if body, _ := w.body(oneRun, ""); !strings.Contains(body, "run-1-task-2") {
 			t.Error("it is not")
 		}
+		if got := w.getLog(uidOf(1), "run-1-task-2"); got.Body.String() != "late\n" {
+			t.Errorf("its log is %s", got.Body)
+		}
 	})
+}
+
+// rule: R033
+func TestARunIsShownForThirtyDays(t *testing.T) {
+	for _, target := range []string{oneRun, oneLog, oneRun + "/explain"} {
+		t.Run(target[len(oneRun):], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := stocked(t)
+				made := w.now.Add(-results.MaxWindow + 10*time.Minute)
+				w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, made)}
+				w.archive.tasks = []results.Record{taskRun(shopNamespace, 1, 1, made)}
+				pass := func(d time.Duration) { time.Sleep(d); w.now = w.now.Add(d) }
+				pass(9 * time.Minute)
+				w.body(target, "")
+				if pass(2 * time.Minute); len(w.shop("?sinceHours=720")) != 0 {
+					t.Fatal("a list has it")
+				}
+				w.refused(w.get(target, about(opOf(target))), problem.NotFound)
+			})
+		})
+	}
 }
 
 // still is an archive whose full lists do not come.

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,18 +15,15 @@ import (
 type listed struct {
 	row     row
 	created time.Time
-	name    string       // of the PipelineRun
-	homes   []string     // see homes
+	name    string   // of the PipelineRun
+	homes   []string // see homes
+	stored  time.Time
+	own     bool         // it is in the Result of its uid
 	run     packed       // of a full list
 	tasks   []listedTask // likewise, in the order of their creation
-	named   []string     // TaskRuns that it says it made
-	going   bool         // one of the tasks has not finished, or is not there
-}
 
-type listedTask struct {
-	created time.Time
-	name    string
-	object  packed
+	named    []string // the TaskRuns that the run says it made
+	namesAll bool     // that could be read
 }
 
 // omitted is what a list is answered without: records that nobody can read, of
@@ -107,12 +103,13 @@ func (s *server) newest(ctx context.Context, q query, in window, held *holding) 
 
 // listed gives a run as the query shows it.
 func (q query) listed(r run) listed {
-	one := listed{row: r.row, created: r.record.Created, name: r.object.Metadata.Name}
+	one := listed{row: r.row, created: r.record.Created, stored: r.record.Stored, own: r.record.Result() == r.record.UID, name: r.object.Metadata.Name}
 	if q.placed {
 		one.row.Namespace, one.row.App = r.record.Namespace(), appOf(r.record.Namespace())
 	}
 	if q.full {
-		one.homes, one.named = homes(r), r.object.Status.TaskRuns()
+		one.homes = homes(r)
+		one.named, one.namesAll = r.object.Named()
 	}
 	return one
 }
@@ -138,19 +135,15 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed, held *
 			return false, err
 		}
 		for _, i := range owners.of(object, rec) {
-			t := listedTask{created: rec.Created, name: object.Metadata.Name}
+			t := newListedTask(object, rec)
 			if t.object, err = held.pack(rec.Value); err != nil {
 				return false, err
 			}
 			runs[i].tasks = append(runs[i].tasks, t)
-			runs[i].going = runs[i].going || object.Outcome() == tekton.Unfinished
 		}
 	}
 	for i := range runs {
-		slices.SortStableFunc(runs[i].tasks, func(a, b listedTask) int {
-			return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.name, b.name))
-		})
-		runs[i].going = runs[i].going || runs[i].lacks()
+		runs[i].arrange()
 	}
 	return left.records == 0, nil
 }

@@ -68,18 +68,18 @@ func (s *server) log(ctx context.Context, name logName) (*document, error) {
 // openLog opens the archived log of a run's TaskRun, and says for how long it may
 // be kept. Logs are archived apart from their runs, and may be so in pieces.
 func (s *server) openLog(ctx context.Context, name logName) (io.ReadCloser, time.Duration, error) {
-	found, tasks, err := s.whole(ctx, name.scope, name.result)
+	run, err := s.outline(ctx, name.scope, name.result)
 	if err != nil {
 		return nil, 0, err
 	}
-	i := slices.IndexFunc(tasks, func(t task) bool { return t.object.Metadata.Name == name.taskRun })
+	i := slices.IndexFunc(run.TaskRuns, func(t outlined) bool { return t.Name == name.taskRun })
 	if i < 0 {
 		return nil, 0, problem.New(problem.NotFound, "the run has no TaskRun of this name").
 			WithHint("getRun gives the run's TaskRuns")
 	}
-	log, err := s.archive.Log(ctx, name.scope.Namespace, tasks[i].record.Result(), tasks[i].record.UID)
+	log, err := s.archive.Log(ctx, name.scope.Namespace, run.TaskRuns[i].Result, run.TaskRuns[i].UID)
 	if errors.Is(err, results.ErrNoLog) {
 		return nil, 0, problem.New(problem.LogNotFound, "").WithCause(err)
 	}
-	return log, s.age(found.row, complete(found, tasks), logAge), err
+	return log, s.age(run.Created, run.Settles, logAge), err
 }

@@ -91,13 +91,23 @@ func (s *server) warm(ctx context.Context, app calls.Scope) error {
 		return nil // nobody knows of which run something is missing
 	}
 	for i, r := range found {
-		if s.settled(r.row, !r.going) {
-			write := func(w io.Writer) error { return writeListed(w, r) }
-			if err := s.documents.put(ctx, runPlace(app, r.row.Result), runAge, write); err != nil {
-				return err
-			}
+		if err := s.keep(ctx, app, &r); err != nil {
+			return err
 		}
 		found[i] = listed{} // what is kept need not be held
 	}
 	return nil
+}
+
+// keep keeps a run that is settled, and its outline.
+func (s *server) keep(ctx context.Context, app calls.Scope, r *listed) error {
+	settles := r.settles()
+	if !s.settled(settles) {
+		return nil
+	}
+	write := func(w io.Writer) error { return writeListed(w, *r) }
+	if err := s.documents.put(ctx, runPlace(app, r.row.Result), s.age(r.created, settles, runAge), write); err != nil {
+		return err
+	}
+	return s.keepOutline(ctx, app, r)
 }

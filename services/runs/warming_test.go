@@ -112,18 +112,9 @@ func TestAWarmedRunIsTheSameToTheByte(t *testing.T) {
 }
 
 func TestWarmingKeepsNoRunThatMayNotBeWhole(t *testing.T) {
-	for name, change := range map[string]func(*world){
-		"one that has just ended": func(w *world) {
-			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-settling))}
-		},
-		"one with a TaskRun that has not finished": func(w *world) {
-			w.archive.tasks = []results.Record{taskRun(shopNamespace, 1, 1, w.now.Add(-time.Hour), ended("Unknown", "Running"))}
-		},
-		"one with a TaskRun that is not archived": func(w *world) {
-			w.archive.runs = []results.Record{pipelineRun(shopNamespace, 1, w.now.Add(-time.Hour), made("run-1-task-1", "run-1-task-2"))}
-		},
-		"one with a TaskRun that cannot be read": func(w *world) { w.archive.tasks = append(w.archive.tasks, results.Record{}) },
-	} {
+	ways := halves()
+	ways["one with a TaskRun that cannot be read"] = func(w *world) { w.archive.tasks = append(w.archive.tasks, results.Record{}) }
+	for name, change := range ways {
 		t.Run(name, func(t *testing.T) {
 			w := stocked(t)
 			change(w)

@@ -73,25 +73,10 @@ type Status struct {
 	Started    Time        `json:"startTime"`
 	Completed  Time        `json:"completionTime"`
 	Conditions []Condition `json:"conditions"`
-	Steps      []Step      `json:"steps"`           // of a TaskRun
-	Children   []Child     `json:"childReferences"` // of a PipelineRun of v1
-}
-
-// Child is an object that a PipelineRun made.
-type Child struct {
-	Kind string `json:"kind"`
-	Name string `json:"name"`
-}
-
-// TaskRuns names those that a PipelineRun made, as far as it says so.
-func (s Status) TaskRuns() []string {
-	var names []string
-	for _, c := range s.Children {
-		if c.Kind == "TaskRun" {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+	Steps      []Step      `json:"steps"` // of a TaskRun
+	// What a PipelineRun made, and in runs of old its TaskRuns themselves.
+	Children children `json:"childReferences,omitzero"`
+	TaskRuns embedded `json:"taskRuns,omitzero"`
 }
 
 // Step is how far a step of a TaskRun came.

@@ -55,3 +55,14 @@ func failure(reason string) Outcome {
 		return Failed
 	}
 }
+
+// Failure gives of a TaskRun what says how it failed, and nothing else.
+func (o *Object) Failure() *Object {
+	const task = "tekton.dev/pipelineTask"
+	f := &Object{Kind: o.Kind, Metadata: Metadata{Name: o.Metadata.Name, UID: o.Metadata.UID}, Spec: Spec{Task: Reference{Name: o.Spec.Task.Name}}}
+	if name, ok := o.Metadata.Labels[task]; ok {
+		f.Metadata.Labels = map[string]string{task: name}
+	}
+	f.Status = Status{Started: o.Status.Started, Completed: o.Status.Completed, Conditions: []Condition{o.Ended()}, Steps: o.Status.Steps}
+	return f
+}
