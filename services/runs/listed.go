@@ -148,15 +148,6 @@ func (s *server) attachTasks(ctx context.Context, q query, runs []listed, held *
 	return left.records == 0, nil
 }
 
-// lacks says whether a TaskRun is not there that the run says it made.
-func (r *listed) lacks() bool {
-	missing := newNames(r.named)
-	for _, t := range r.tasks {
-		delete(missing, t.name)
-	}
-	return len(missing) > 0
-}
-
 // owners finds the runs of a list that a TaskRun is of, as tasks does for one run.
 type owners struct {
 	runs   []listed
