@@ -40,7 +40,7 @@ type explanation struct {
 }
 
 func (s *server) writeExplanation(ctx context.Context, w io.Writer, scope calls.Scope, result string) error {
-	run, err := s.outline(ctx, scope, result)
+	run, err := s.outline(ctx, scope, result, func(outline) bool { return false })
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"hangar.io/glidepath/internal/calls"
@@ -68,11 +67,11 @@ func (s *server) log(ctx context.Context, name logName) (*document, error) {
 // openLog opens the archived log of a run's TaskRun, and says for how long it may
 // be kept. Logs are archived apart from their runs, and may be so in pieces.
 func (s *server) openLog(ctx context.Context, name logName) (io.ReadCloser, time.Duration, error) {
-	run, err := s.outline(ctx, name.scope, name.result)
+	run, err := s.outline(ctx, name.scope, name.result, func(o outline) bool { return o.at(name.taskRun) >= 0 })
 	if err != nil {
 		return nil, 0, err
 	}
-	i := slices.IndexFunc(run.TaskRuns, func(t outlined) bool { return t.Name == name.taskRun })
+	i := run.at(name.taskRun)
 	if i < 0 {
 		return nil, 0, problem.New(problem.NotFound, "the run has no TaskRun of this name").
 			WithHint("getRun gives the run's TaskRuns")

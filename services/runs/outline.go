@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"hangar.io/glidepath/internal/answer"
@@ -31,6 +33,11 @@ type outlined struct {
 	Failure json.RawMessage `json:"failure,omitempty"`
 }
 
+// at gives the place of the TaskRun of a name, or -1.
+func (o outline) at(name string) int {
+	return slices.IndexFunc(o.TaskRuns, func(t outlined) bool { return t.Name == name })
+}
+
 // outlineBody is no answer. A name at its head says what form it has.
 var outlineBody = kind{contentType: answer.JSON, maxBytes: 16 << 20}
 
@@ -39,10 +46,17 @@ func outlinePlace(scope calls.Scope, result string) place {
 	return place{outlineBody, "outline1:" + scope.Key() + ":" + result}
 }
 
-// outline gives the outline of a finished run.
-func (s *server) outline(ctx context.Context, scope calls.Scope, result string) (outline, error) {
+// outline gives the outline of a finished run. One that was kept, of a run that may
+// have more TaskRuns by now, is read anew unless it is enough.
+func (s *server) outline(ctx context.Context, scope calls.Scope, result string, enough func(outline) bool) (outline, error) {
+	var fresh atomic.Bool
 	kept, err := s.documents.get(ctx, outlinePlace(scope, result), func(ctx context.Context, w io.Writer) (time.Duration, error) {
-		return s.readOutline(ctx, w, scope, result)
+		fresh.Store(true)
+		found, err := s.readOutline(ctx, scope, result)
+		if err != nil {
+			return 0, err
+		}
+		return s.age(found.created, found.settles(), runAge), found.writeOutline(w)
 	})
 	if err != nil {
 		return outline{}, err
@@ -56,14 +70,21 @@ func (s *server) outline(ctx context.Context, scope calls.Scope, result string) 
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
 		return outline{}, fmt.Errorf("reading the outline of a run: %w", err)
 	}
-	return o, nil
+	if fresh.Load() || s.settled(o.Settles) || enough(o) {
+		return o, nil
+	}
+	found, err := s.readOutline(ctx, scope, result)
+	if err != nil {
+		return outline{}, err
+	}
+	return found.outline()
 }
 
-// readOutline reads a run and writes its outline. Of its TaskRuns it never holds more
-// than one, and of all what may be kept.
-func (s *server) readOutline(ctx context.Context, w io.Writer, scope calls.Scope, result string) (time.Duration, error) {
+// readOutline reads a run for its outline. Of its TaskRuns it never holds more than
+// one, and of all what may be kept.
+func (s *server) readOutline(ctx context.Context, scope calls.Scope, result string) (listed, error) {
 	held := 0
-	found, err := s.whole(ctx, scope, result, func(h *listedTask, t task) (err error) {
+	return s.whole(ctx, scope, result, func(h *listedTask, t task) (err error) {
 		if h.outcome.Failed() {
 			h.failure, err = failure(t.object)
 		}
@@ -72,10 +93,6 @@ func (s *server) readOutline(ctx context.Context, w io.Writer, scope calls.Scope
 		}
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	return s.age(found.created, found.settles(), runAge), found.writeOutline(w)
 }
 
 // keepOutline keeps the outline of a run that was read with its objects.
@@ -83,15 +100,24 @@ func (s *server) keepOutline(ctx context.Context, scope calls.Scope, r *listed) 
 	return s.documents.put(ctx, outlinePlace(scope, r.row.Result), s.age(r.created, r.settles(), runAge), r.writeOutline)
 }
 
-// writeOutline writes the outline of a run.
-func (r *listed) writeOutline(w io.Writer) error {
+// outline gives the outline of a run.
+func (r *listed) outline() (outline, error) {
 	o := outline{Created: r.created, Settles: r.settles(), TaskRuns: make([]outlined, len(r.tasks))}
 	for i, t := range r.tasks {
 		f, err := t.explained()
 		if err != nil {
-			return err
+			return outline{}, err
 		}
 		o.TaskRuns[i] = outlined{Name: t.name, UID: t.uid, Result: t.home, Failure: f}
+	}
+	return o, nil
+}
+
+// writeOutline writes the outline of a run.
+func (r *listed) writeOutline(w io.Writer) error {
+	o, err := r.outline()
+	if err != nil {
+		return err
 	}
 	if err := json.NewEncoder(w).Encode(o); err != nil {
 		return fmt.Errorf("writing the outline of a run: %w", err)
