@@ -59,24 +59,27 @@ func (s *server) left(created time.Time) time.Duration {
 	return created.Add(results.MaxWindow).Sub(s.now())
 }
 
-// whole reads a finished run with its TaskRuns, in the order of their creation. hold
-// gives each what is to be held of it.
-func (s *server) whole(ctx context.Context, scope calls.Scope, result string, hold func(*listedTask, task) error) (listed, error) {
+// whole reads a finished run with its TaskRuns, in the order of their creation. Their
+// objects are held.
+func (s *server) whole(ctx context.Context, scope calls.Scope, result string, held *holding) (listed, error) {
 	found, err := s.find(ctx, scope, result)
 	if err != nil {
 		return listed{}, err
 	}
 	one := query{full: true}.listed(found)
-	found.record.Value = nil // it is in there, packed
+	if one.run, err = held.pack(found.record.Value); err != nil {
+		return listed{}, err
+	}
+	found.record.Value = nil
 	for t, err := range s.tasks(ctx, scope, found) {
 		if err != nil {
 			return listed{}, err
 		}
-		held := newListedTask(t.object, t.record)
-		if err := hold(&held, t); err != nil {
+		whole := newListedTask(t.object, t.record)
+		if whole.object, err = held.pack(t.record.Value); err != nil {
 			return listed{}, err
 		}
-		one.tasks = append(one.tasks, held)
+		one.tasks = append(one.tasks, whole)
 	}
 	one.arrange()
 	return one, nil

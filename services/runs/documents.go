@@ -54,11 +54,12 @@ type place struct {
 	kind
 
 	of, key string // the scope's key, and with it its own
+	part    bool   // it is read as a part of what has a turn
 }
 
 // runPlace is where a finished run is.
 func runPlace(scope calls.Scope, result string) place {
-	return place{jsonBody, scope.Key(), "run:" + scope.Key() + ":" + result}
+	return place{kind: jsonBody, of: scope.Key(), key: "run:" + scope.Key() + ":" + result}
 }
 
 // listPlace is where a list of runs is. That of the fleet is another one once an app
@@ -68,17 +69,17 @@ func listPlace(q query) place {
 	if q.census != nil {
 		of += "-" + q.census.apps
 	}
-	return place{jsonBody, q.scope.Key(), fmt.Sprintf("list:%s:%d:%d:%t:%t", of, q.hours, q.limit, q.full, q.placed)}
+	return place{kind: jsonBody, of: q.scope.Key(), key: fmt.Sprintf("list:%s:%d:%d:%t:%t", of, q.hours, q.limit, q.full, q.placed)}
 }
 
 // logPlace is where the log of a TaskRun is. Names have no colons.
 func logPlace(l logName) place {
-	return place{logBody, l.scope.Key(), "log:" + l.scope.Key() + ":" + l.result + ":" + l.taskRun}
+	return place{kind: logBody, of: l.scope.Key(), key: "log:" + l.scope.Key() + ":" + l.result + ":" + l.taskRun}
 }
 
 // explainPlace is where the explanation of a run is.
 func explainPlace(scope calls.Scope, result string) place {
-	return place{jsonBody, scope.Key(), "explain:" + scope.Key() + ":" + result}
+	return place{kind: jsonBody, of: scope.Key(), key: "explain:" + scope.Key() + ":" + result}
 }
 
 // documents keeps bodies as they are served, compressed. It is safe for
@@ -97,7 +98,8 @@ func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus
 	kept, err := cache.New(cache.Config[*document]{
 		Name: backend, Codec: answer.Codec{}, Compressed: true, Seal: keys, LocalBytes: cfg.CacheBytes,
 		FillTime: cfg.FillTime, ShareTime: cfg.FillTime, // as long as another's may take
-		Flights: maxReads, Metrics: reg, Redis: redis,
+		Metrics: reg, Redis: redis,
+		Flights: 2 * maxReads, // each with a part
 	})
 	if err != nil {
 		return nil, err
@@ -115,11 +117,13 @@ type writer func(ctx context.Context, w io.Writer) (age time.Duration, err error
 // goes on when ctx ends, for those who ask next. That there is none is kept too.
 func (d *documents) get(ctx context.Context, at place, write writer) (*document, error) {
 	doc, err := d.cache.GetLasting(ctx, at.key, func(ctx context.Context) (doc *document, age time.Duration, err error) {
-		done, err := d.reads.begin(ctx, at.of, 0)
-		if err != nil {
-			return nil, 0, err
+		if !at.part {
+			done, err := d.reads.begin(ctx, at.of, 0)
+			if err != nil {
+				return nil, 0, err
+			}
+			defer done()
 		}
-		defer done()
 		doc, err = at.written(func(w io.Writer) (err error) {
 			age, err = write(ctx, w)
 			return err

@@ -26,10 +26,9 @@ func (s *server) GetRun(w http.ResponseWriter, r *http.Request, app, result stri
 // run gives a finished run with its objects.
 func (s *server) run(ctx context.Context, scope calls.Scope, result string) (*document, error) {
 	return s.documents.get(ctx, runPlace(scope, result), func(ctx context.Context, w io.Writer) (time.Duration, error) {
-		found, err := s.whole(ctx, scope, result, func(held *listedTask, t task) error {
-			held.object = pack(t.record.Value)
-			return nil
-		})
+		held := s.runs.hold()
+		defer held.end()
+		found, err := s.whole(ctx, scope, result, held)
 		if err != nil {
 			return 0, err
 		}

@@ -123,6 +123,7 @@ func TestATaskRunThatIsArchivedLaterIsSeen(t *testing.T) {
 		w.refused(w.getLog(uidOf(1), "run-1-task-2"), problem.NotFound)
 		w.archive.tasks = append(w.archive.tasks, taskRun(shopNamespace, 1, 2, w.now))
 		w.archive.logs[uidOf(1002)] = "late\n"
+		time.Sleep(missingAge + time.Second)
 		// What is kept for a minute is the run, and not that it has no such log.
 		if got := w.getLog(uidOf(1), "run-1-task-2"); got.Body.String() != "late\n" {
 			t.Errorf("its log is %s", got.Body)

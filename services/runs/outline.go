@@ -43,7 +43,7 @@ var outlineBody = kind{contentType: answer.JSON, maxBytes: 16 << 20}
 
 // outlinePlace is where the outline of a run is.
 func outlinePlace(scope calls.Scope, result string) place {
-	return place{outlineBody, "outline1:" + scope.Key() + ":" + result}
+	return place{kind: outlineBody, of: scope.Key(), part: true, key: "outline1:" + scope.Key() + ":" + result}
 }
 
 // outline gives the outline of a finished run. One that was kept, of a run that may
@@ -80,19 +80,33 @@ func (s *server) outline(ctx context.Context, scope calls.Scope, result string, 
 	return found.outline()
 }
 
-// readOutline reads a run for its outline. Of its TaskRuns it never holds more than
-// one, and of all what may be kept.
+// readOutline reads a run for its outline. Of its objects it never holds more than
+// one, and of all failures what may be kept.
 func (s *server) readOutline(ctx context.Context, scope calls.Scope, result string) (listed, error) {
+	found, err := s.find(ctx, scope, result)
+	if err != nil {
+		return listed{}, err
+	}
+	one := query{full: true}.listed(found)
+	found.record.Value = nil
 	held := 0
-	return s.whole(ctx, scope, result, func(h *listedTask, t task) (err error) {
-		if h.outcome.Failed() {
-			h.failure, err = failure(t.object)
+	for t, err := range s.tasks(ctx, scope, found) {
+		if err != nil {
+			return listed{}, err
 		}
-		if held += len(h.failure); int64(held) > outlineBody.maxBytes {
-			return fmt.Errorf("%w: an outline", answer.ErrTooLarge)
+		outlined := newListedTask(t.object, t.record)
+		if outlined.outcome.Failed() {
+			if outlined.failure, err = failure(t.object); err != nil {
+				return listed{}, err
+			}
 		}
-		return err
-	})
+		if held += len(outlined.failure); int64(held) > outlineBody.maxBytes {
+			return listed{}, fmt.Errorf("%w: an outline", answer.ErrTooLarge)
+		}
+		one.tasks = append(one.tasks, outlined)
+	}
+	one.arrange()
+	return one, nil
 }
 
 // keepOutline keeps the outline of a run that was read with its objects.
