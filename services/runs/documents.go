@@ -131,7 +131,7 @@ func (d *documents) get(ctx context.Context, at place, write writer) (*document,
 		if at.passed && errors.Is(err, answer.ErrTooLarge) {
 			doc, err = tooLarge.written(func(io.Writer) error { return nil })
 		}
-		if err != nil {
+		if err != nil && !at.part { // else it would be known for twice as long
 			if none, life := refusal(err); none != nil {
 				return none, life, nil
 			}
