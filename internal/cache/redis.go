@@ -50,9 +50,10 @@ type RedisConfig struct {
 }
 
 // Redis is the shared side of caches; nil is that of a process that has none,
-// which may be run, asked whether it is ready, and closed. It is safe for concurrent use. The first
-// fault of any kind has every cache do without it, at no cost, until a probe
-// has gone through: that is the only thing that waits for a Redis that is away.
+// which may be run, asked whether it is ready, and closed. It is safe for
+// concurrent use. The first fault of any kind has every cache do without it, at no
+// cost, until a probe has gone through: that is the only thing that waits for a
+// Redis that is away.
 type Redis struct {
 	client  redis.UniversalClient
 	timeout time.Duration

@@ -171,7 +171,7 @@ func TestAListThatIsTooLargeIsABadGateway(t *testing.T) {
 }
 
 func TestAReplicaThatReadsAsManyListsAsItMaySaysSo(t *testing.T) {
-	if b := problem.From(explain(cache.ErrBusy)); b.Rule.ID != problem.Busy.ID || !strings.Contains(b.Message, "lists") {
+	if b := problem.From(asProblem(cache.ErrBusy)); b.Rule.ID != problem.Busy.ID || !strings.Contains(b.Message, "lists") {
 		t.Errorf("it says %+v", b)
 	}
 }

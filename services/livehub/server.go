@@ -43,12 +43,12 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, find func(ctx c
 		// list, so there is none.
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way of not answering
 	}
-	problem.Write(w, r, explain(err))
+	problem.Write(w, r, asProblem(err))
 }
 
-// explain says to a caller what kept its lists from it. What the API server
+// asProblem says to a caller what kept its lists from it. What the API server
 // said stays in the logs.
-func explain(err error) error {
+func asProblem(err error) error {
 	if _, ok := errors.AsType[*problem.Error](err); ok {
 		return err
 	}

@@ -102,7 +102,7 @@ func (s *server) StreamLiveRuns(w http.ResponseWriter, r *http.Request, app stri
 		lastID = *params.LastEventID
 	}
 	if err := s.live.serve(w, r, scope, lastID, s.wait); err != nil {
-		problem.Write(w, r, explain(err))
+		problem.Write(w, r, asProblem(err))
 	}
 }
 
