@@ -13,6 +13,8 @@ type question struct {
 	op, path string
 	// kept is how old an answer may be; 0 for one that is read for each call.
 	kept time.Duration
+	// known is how old what a first answer goes by may be: other calls had it read.
+	known time.Duration
 	// right judges a body, and absent says what the rules of a 404 are that may be answered, when the answer was read in a
 	// window and the call made in another. Both are called with the world's lock held.
 	right  func(body []byte, read, call window) error
@@ -24,6 +26,8 @@ const (
 	listAge = time.Minute + 3*fillTime
 	noAge   = 3 * fillTime // what is not kept may still be another's reading
 	anyAge  = time.Hour
+	// What namespaces there are is read every two seconds at most, for all lists of the fleet.
+	censusAge = 2*time.Second + fillTime
 )
 
 const notFound, noLog = "GP-API-404", "GP-LOG-404"
@@ -109,7 +113,7 @@ func (w *world) askFleet(a *app, hours, limit int, all bool) question {
 		path, l.apps = path+"&app="+a.name, []*app{a}
 	}
 	return question{
-		op: "listFleetRuns", path: path, kept: listAge,
+		op: "listFleetRuns", path: path, kept: listAge, known: censusAge,
 		right:  func(body []byte, read, call window) error { return l.judge(w, body, read, call) },
 		absent: func(rule string, read, call window) bool { return !all && a.absent(rule, read, call) },
 	}
@@ -217,7 +221,7 @@ func (w *world) judge(q question, a answer) (failed string, err error) {
 	if a.status != http.StatusOK && q.kept > 0 {
 		read.from = a.sent.Add(-noAge)
 	}
-	if first := w.first[q.path]; read.from.Before(first) && q.kept != anyAge {
+	if first := w.first[q.path].Add(-q.known); read.from.Before(first) && q.kept != anyAge {
 		read.from = first
 	}
 	switch a.status {
