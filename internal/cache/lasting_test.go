@@ -92,11 +92,18 @@ func TestOnlyWhetherAValueIsThereIsAskedForToPutOne(t *testing.T) {
 	m := startMini(t)
 	r := m.open(t)
 	c := newCache(t, r)
-	c.Put(t.Context(), "k", time.Hour, "first")
+	if err := c.Put(t.Context(), "k", time.Hour, "first"); err != nil {
+		t.Error(err)
+	}
 	found, err := r.look(t.Context(), valueKey, anyAge, "", 0)
 	if err != nil || found.large == 0 || found.sealed != nil {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	c.Put(t.Context(), "k", time.Hour, "second")
+	if err := c.Put(t.Context(), "k", time.Hour, "second"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Put(t.Context(), "odd", time.Hour, "cannot be encoded"); err == nil {
+		t.Error("what cannot be shared counts as kept")
+	}
 	expectLasting(t, newCache(t, m.open(t)), &source{value: "read"}, time.Hour, "first")
 }

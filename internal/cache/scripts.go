@@ -227,9 +227,8 @@ func (r *Redis) release(ctx context.Context, key, held string) {
 
 // store puts a value where the other replicas find it, for so long from when its
 // reading began, and gives the lock up. If it cannot, they read for themselves.
-func (r *Redis) store(ctx context.Context, key, held, stamp string, sealed []byte, stays time.Duration) {
-	if _, err := r.useFor(ctx, len(sealed), storeScript, []string{key, lockOf(key)},
-		held, stamp, sealed, stays.Microseconds(), minLife.Microseconds()); err != nil {
-		slog.DebugContext(ctx, "a value is not shared", "error", err)
-	}
+func (r *Redis) store(ctx context.Context, key, held, stamp string, sealed []byte, stays time.Duration) error {
+	_, err := r.useFor(ctx, len(sealed), storeScript, []string{key, lockOf(key)},
+		held, stamp, sealed, stays.Microseconds(), minLife.Microseconds())
+	return err
 }

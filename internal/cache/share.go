@@ -104,17 +104,19 @@ func (f *flight[T]) readForAll(ctx context.Context, r *Redis, found found, befor
 		r.release(ctx, key, found.lock)
 		return
 	}
+	stays := f.maxAge
 	if f.life > 0 {
-		f.cache.publish(ctx, r, f.key, found, f.value, took+f.life, true)
-		return
+		stays = took + f.life
 	}
-	f.cache.publish(ctx, r, f.key, found, f.value, f.maxAge, false)
+	if err := f.cache.publish(ctx, r, f.key, found, f.value, stays, f.life > 0); err != nil {
+		slog.WarnContext(ctx, "a value is not shared", "cache", f.cache.cfg.Name, "error", err)
+	}
 }
 
 // publish puts a value that was read under a lock where all replicas find it,
 // for so long from when its reading began, and gives the lock up. Unless it
 // lasts, it may be too old before that for who asks.
-func (c *Cache[T]) publish(ctx context.Context, r *Redis, name string, found found, value T, stays time.Duration, lasts bool) {
+func (c *Cache[T]) publish(ctx context.Context, r *Redis, name string, found found, value T, stays time.Duration, lasts bool) error {
 	key := c.vault.key(name)
 	stamp, err := found.stamp+noEnd, error(nil)
 	if lasts {
@@ -125,11 +127,10 @@ func (c *Cache[T]) publish(ctx context.Context, r *Redis, name string, found fou
 		sealed, err = c.vault.seal(name, stamp, value)
 	}
 	if err != nil {
-		slog.WarnContext(ctx, "a value is not shared", "cache", c.cfg.Name, "error", err)
 		r.release(ctx, key, found.lock)
-		return
+		return fmt.Errorf("sealing a value: %w", err)
 	}
-	r.store(ctx, key, found.lock, stamp, sealed, stays)
+	return r.store(ctx, key, found.lock, stamp, sealed, stays)
 }
 
 // wait waits about d, so that replicas do not look all at once.

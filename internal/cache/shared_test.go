@@ -278,7 +278,7 @@ func TestAReaderThatWasOvertakenDoesNotReplaceAYoungerValue(t *testing.T) {
 			t.Fatalf("got %+v, %v", second, err)
 		}
 		for what, do := range map[string]func(){
-			"stores":   func() { slow.store(ctx, valueKey, first.lock, first.stamp+noEnd, sealed, time.Hour) },
+			"stores":   func() { _ = slow.store(ctx, valueKey, first.lock, first.stamp+noEnd, sealed, time.Hour) },
 			"releases": func() { slow.release(ctx, valueKey, first.lock) },
 		} {
 			do()
@@ -289,8 +289,10 @@ func TestAReaderThatWasOvertakenDoesNotReplaceAYoungerValue(t *testing.T) {
 				t.Fatalf("the overtaken reader %s: a value is there, %v", what, err)
 			}
 		}
-		quick.store(ctx, valueKey, second.lock, second.stamp+noEnd, []byte("younger"), time.Hour)
-		slow.store(ctx, valueKey, first.lock, first.stamp+noEnd, sealed, time.Hour) // now that no lock is held
+		if err := quick.store(ctx, valueKey, second.lock, second.stamp+noEnd, []byte("younger"), time.Hour); err != nil {
+			t.Error(err)
+		}
+		_ = slow.store(ctx, valueKey, first.lock, first.stamp+noEnd, sealed, time.Hour) // now that no lock is held
 		if raw := stored(t, client, valueKey); !bytes.HasSuffix(raw, []byte("younger")) {
 			t.Errorf("Redis holds %q", raw)
 		}
@@ -340,7 +342,9 @@ func TestAValueLargerThanAnyOfOursIsNotFetched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.store(t.Context(), valueKey, began.lock, began.stamp+noEnd, []byte("sealed"), time.Hour)
+		if err := r.store(t.Context(), valueKey, began.lock, began.stamp+noEnd, []byte("sealed"), time.Hour); err != nil {
+			t.Error(err)
+		}
 		if f, err := r.acquire(t.Context(), valueKey, time.Hour, ""); err != nil || string(f.sealed) != "sealed" {
 			t.Fatalf("got %+v, %v", f, err)
 		}

@@ -150,10 +150,13 @@ func (d *documents) get(ctx context.Context, at place, write writer) (*document,
 // put keeps the document of a place that was come by on the way to others.
 func (d *documents) put(ctx context.Context, at place, age time.Duration, write func(io.Writer) error) error {
 	doc, err := at.written(write)
-	if err == nil {
-		d.cache.Put(ctx, at.key, age, doc)
+	if err != nil {
+		return err
 	}
-	return err
+	if err := d.cache.Put(ctx, at.key, age, doc); err != nil {
+		return fmt.Errorf("keeping a document: %w", err)
+	}
+	return nil
 }
 
 // written gives the document that is written.

@@ -218,3 +218,11 @@ func TestWarmingCanBeSwitchedOff(t *testing.T) {
 		t.Error("a cluster that is away has no apps")
 	}
 }
+
+func TestAnAppOfWhichNothingIsKeptIsNotWarmed(t *testing.T) {
+	w := stocked(t)
+	w.server.documents = keep(t, nil, func(c *Config) { c.CacheBytes = 1 })
+	if err := w.server.warm(t.Context(), scopeOfShop); err == nil {
+		t.Error("it counts as warmed")
+	}
+}
