@@ -22,9 +22,12 @@ func options() EdgeOptions {
 
 func build(t *testing.T, opts EdgeOptions, pol string) *model.Edge {
 	t.Helper()
-	parsed, err := policy.Parse("policy", []byte(pol), api.Operations())
-	if err != nil {
-		t.Fatal(err)
+	var parsed policy.Policy
+	if pol != "" {
+		var err error
+		if parsed, err = policy.Parse("policy", []byte(pol), api.Operations()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	e, err := Build(api.Operations(), parsed, opts)
 	if err != nil {

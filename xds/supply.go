@@ -42,16 +42,23 @@ func newSupplier(operations []api.Operation, opts EdgeOptions, srv *server.Serve
 	return s
 }
 
-// PolicyFile is a route policy as it was read. The zero value is a policy that
-// says nothing.
+// PolicyFile is a route policy as it was read. The zero value stands for an edge
+// without one; a file that is empty is refused.
 type PolicyFile struct {
 	Name string // in errors
 	Data []byte
 }
 
+func (f PolicyFile) parse(operations []api.Operation) (policy.Policy, error) {
+	if f.Name == "" {
+		return policy.Policy{}, nil
+	}
+	return policy.Parse(f.Name, f.Data, operations)
+}
+
 // Resources builds what Envoy is told.
 func Resources(operations []api.Operation, pol PolicyFile, opts EdgeOptions) (*translate.Resources, error) {
-	parsed, err := policy.Parse(pol.Name, pol.Data, operations)
+	parsed, err := pol.parse(operations)
 	if err != nil {
 		return nil, fmt.Errorf("the route policy is refused:\n%w", err)
 	}

@@ -24,6 +24,7 @@ func TestStaleIsSaidAsLongAsTheFilesSaySomethingElse(t *testing.T) {
 	s := newSupplier(api.Operations(), options(), srv, registry, log)
 	good := PolicyFile{Name: "policy.yaml", Data: []byte("version: 1\n")}
 	bad := PolicyFile{Name: "policy.yaml", Data: []byte("version: none\n")}
+	empty := PolicyFile{Name: "policy.yaml", Data: []byte{}}
 	if err := s.first(t.Context(), good, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +40,8 @@ func TestStaleIsSaidAsLongAsTheFilesSaySomethingElse(t *testing.T) {
 		{"the bad file touched", bad, nil, "1"},
 		{"one that cannot be read after a bad one", PolicyFile{}, errors.New("gone"), "1"},
 		{"the good file", good, nil, "0"},
+		{"a file that its writer truncated", empty, nil, "1"},
+		{"the file once it is written", good, nil, "0"},
 	} {
 		s.next(t.Context(), step.pol, step.readErr)
 		want := "# HELP glidepath_xds_stale 1 while the present configuration cannot be built or an Envoy refused it, so that an older one is served or none.\n" +

@@ -77,6 +77,10 @@ func TestABadPolicyOrOptionIsAnError(t *testing.T) {
 		if _, err := run(t, "xds", command, "--policy="+file); err == nil || !strings.Contains(err.Error(), file+":2:21:") {
 			t.Errorf("%s gives %v", command, err)
 		}
+		empty := policyFile(t, "")
+		if _, err := run(t, "xds", command, "--policy="+empty); err == nil || !strings.Contains(err.Error(), empty+":1:1: empty") {
+			t.Errorf("%s of an empty policy gives %v", command, err)
+		}
 		if _, err := run(t, "xds", command, "--listen=nowhere"); err == nil || !strings.Contains(err.Error(), "--listen") {
 			t.Errorf("%s gives %v", command, err)
 		}

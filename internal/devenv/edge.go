@@ -105,7 +105,7 @@ func (g *Gateway) startXDS(ctx context.Context, e *Edge, index int) error {
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return fmt.Errorf("making the state folder of xds: %w", err)
 	}
-	if err := os.WriteFile(e.Policy, nil, 0o600); err != nil {
+	if err := os.WriteFile(e.Policy, []byte("version: 1\n"), 0o600); err != nil {
 		return fmt.Errorf("writing the route policy: %w", err)
 	}
 	people, err := g.port()

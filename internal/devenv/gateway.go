@@ -76,7 +76,7 @@ type Edge struct {
 	Authz, XDS               *process.Process
 	AuthzMetrics, XDSMetrics string // URLs
 	Sockets                  string // folder of authz.sock, authz-http.sock, xds.sock and admin.sock
-	Policy                   string // the route policy file, which xds watches; empty at first
+	Policy                   string // the route policy file, which xds watches; it sets nothing at first
 
 	checks string // the socket that Envoy asks for decisions
 }

@@ -63,8 +63,11 @@ func (r *Reader) Load(data []byte, depth int) (root *yaml.Node, empty bool) {
 	case !errors.Is(err, io.EOF):
 		r.syntax(err)
 	}
-	if len(r.faults) > 0 || doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+	if len(r.faults) > 0 {
 		return nil, false
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+		return nil, true
 	}
 	return doc.Content[0], false
 }

@@ -32,7 +32,7 @@ func TestADelegatesPeopleHaveLimitsOfTheirOwn(t *testing.T) {
 
 	setPolicy(t, gw.Edges[0], "version: 1\noperations: {listReleases: {rateLimit: {requests: 3, per: 1h}, callerRateLimit: {requests: 10, per: 1h}}}\n")
 	t.Cleanup(func() {
-		setPolicy(t, gw.Edges[0], "")
+		setPolicy(t, gw.Edges[0], "version: 1\n")
 		eventually(t, "there is no limit", func() bool {
 			_, a, err := try(context.Background(), http.MethodGet, gw.URL+path, as("delegate"), onBehalfOf("user:default/noisy"))
 			return err == nil && a.status == http.StatusOK

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -45,7 +46,7 @@ func (r *running) stop() error {
 }
 
 type setup struct {
-	policy  string // the route policy at first
+	policy  string // the route policy at first; empty sets nothing
 	planned bool   // serve the planned operations too, by the same backend
 	alone   bool   // nothing is beside Envoy but xds: authz is away, and what it serves
 	otlp    string // a collector's URL
@@ -92,7 +93,7 @@ func start(t *testing.T, s setup) *edge {
 	if s.options != nil {
 		s.options(&e.options)
 	}
-	e.setPolicy(t, s.policy)
+	e.setPolicy(t, cmp.Or(s.policy, "version: 1\n"))
 	e.startXDS(t)
 	if s.beforeEnvoy != nil {
 		s.beforeEnvoy()

@@ -31,8 +31,9 @@ const version = "1"
 type ParseError = yamlfile.ParseError
 
 // Parse reads a policy for these operations; file names it in errors. It
-// refuses what it does not know: the error joins one *ParseError for each fault, in
-// the order of the file. The zero Policy comes with every error.
+// refuses what it does not know, and an empty file: a writer that truncates it
+// first must not lift every limit. The error joins one *ParseError for each
+// fault, in the order of the file. The zero Policy comes with every error.
 func Parse(file string, data []byte, operations []api.Operation) (Policy, error) {
 	p := newParser(file, operations)
 	if len(data) > MaxBytes {
@@ -40,8 +41,9 @@ func Parse(file string, data []byte, operations []api.Operation) (Policy, error)
 		return Policy{}, p.Err()
 	}
 	var pol Policy
-	// A file that says nothing at all is a policy too.
-	if root, _ := p.Load(data, maxDepth); root != nil {
+	if root, empty := p.Load(data, maxDepth); empty {
+		p.FaultAt(1, 1, "empty: a policy that sets nothing has a version")
+	} else if root != nil {
 		pol = p.policy(root)
 	}
 	if err := p.Err(); err != nil {

@@ -25,21 +25,19 @@ operations:
 		policy, op string
 		want       time.Duration
 	}{
-		"nothing said":                    {"", "listLive", DefaultTimeout},
-		"comments only":                   {"# later\n", "listLive", DefaultTimeout},
-		"a version and nothing else":      {"version: 1\n", "listLive", DefaultTimeout},
-		"an operation's own setting wins": {all, "listLive", 1500 * time.Millisecond},
-		"then its backend's":              {all, "listLiveRuns", 9 * time.Second},
-		"then the defaults":               {all, "whoami", 7 * time.Second},
+		"a version and nothing else":               {"version: 1\n", "listLive", DefaultTimeout},
+		"an operation's own setting wins":          {all, "listLive", 1500 * time.Millisecond},
+		"then its backend's":                       {all, "listLiveRuns", 9 * time.Second},
+		"then the defaults":                        {all, "whoami", 7 * time.Second},
 		"a log keeps its own against the defaults": {all, "getRunLogs", LogTimeout},
 		"and yields to its backend's":              {"version: 1\nbackends: {runs: {timeout: 3s}}\n", "getRunLogs", 3 * time.Second},
 		"and to what is said of itself":            {"version: 1\noperations: {getRunLogs: {timeout: 4s}}\n", "getRunLogs", 4 * time.Second},
-		"a stream has no timeout":         {all, "streamLiveRuns", 0},
-		"the shortest":                    {"version: 1\ndefaults: {timeout: 100ms}\n", "whoami", MinTimeout},
-		"the longest":                     {"version: 1\ndefaults: {timeout: 5m}\n", "whoami", MaxTimeout},
-		"an empty mapping says nothing":   {"version: 1\noperations: {listLive: {}}\n", "listLive", DefaultTimeout},
-		"quotes and other styles":         {"{\"version\": '1', \"defaults\": {\"timeout\": \"3s\"}}", "whoami", 3 * time.Second},
-		"other line ends":                 {"version: 1\r\ndefaults: {timeout: 3s}\r\n", "whoami", 3 * time.Second},
+		"a stream has no timeout":                  {all, "streamLiveRuns", 0},
+		"the shortest":                             {"version: 1\ndefaults: {timeout: 100ms}\n", "whoami", MinTimeout},
+		"the longest":                              {"version: 1\ndefaults: {timeout: 5m}\n", "whoami", MaxTimeout},
+		"an empty mapping says nothing":            {"version: 1\noperations: {listLive: {}}\n", "listLive", DefaultTimeout},
+		"quotes and other styles":                  {"{\"version\": '1', \"defaults\": {\"timeout\": \"3s\"}}", "whoami", 3 * time.Second},
+		"other line ends":                          {"version: 1\r\ndefaults: {timeout: 3s}\r\n", "whoami", 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -64,8 +62,12 @@ func TestWhatIsWrongIsNamedWithItsPlace(t *testing.T) {
 		policy string
 		want   []string
 	}{
-		"no version":      {"defaults: {}\n", []string{`p:1:1: version: missing; it must be 1`}},
-		"another version": {"version: 2\n", []string{`p:1:10: version: only 1 is known`}},
+		"nothing at all":    {"", []string{`p:1:1: empty: a policy that sets nothing has a version`}},
+		"comments only":     {"# version: 1\n", []string{`p:1:1: empty: a policy that sets nothing has a version`}},
+		"blank lines":       {"\n \n", []string{`p:1:1: empty: a policy that sets nothing has a version`}},
+		"an empty document": {"---\n", []string{`p:2:1: the policy: not a mapping`}},
+		"no version":        {"defaults: {}\n", []string{`p:1:1: version: missing; it must be 1`}},
+		"another version":   {"version: 2\n", []string{`p:1:10: version: only 1 is known`}},
 		"an unknown key": {"version: 1\ntimeouts: {}\n", []string{
 			`p:2:1: unknown key "timeouts"; known are version, defaults, backends, operations`,
 		}},

@@ -7,9 +7,8 @@ import (
 	"hangar.io/glidepath/internal/ratelimit"
 )
 
-// Policy is a route policy that was found good. The zero value is the policy
-// of an empty file: every setting has its default. It is not changed once
-// made.
+// Policy is a route policy that was found good. In the zero value
+// every setting has its default. It is not changed once made.
 type Policy struct {
 	defaults   Settings
 	backends   map[string]Settings

@@ -30,7 +30,7 @@ operations:
 		policy, op string
 		each, all  ratelimit.Limit
 	}{
-		"nothing said": {"", "listLive", ratelimit.Limit{}, ratelimit.Limit{}},
+		"nothing said": {"version: 1\n", "listLive", ratelimit.Limit{}, ratelimit.Limit{}},
 		"an operation's own limit wins": {
 			all, "listLive",
 			ratelimit.Limit{Bucket: "operations.listLive", Requests: 60, Per: time.Minute, Burst: 1},
