@@ -186,7 +186,7 @@ func pasted(t *testing.T, out string) {
 func variables(t *testing.T, h here) {
 	t.Helper()
 	env := h.environment(t)
-	names := []string{"GLIDEPATH_URL", "GLIDEPATH_PEOPLE_URL", "KUBECONFIG", "REDIS_URL", "ENVOY_ADMIN", "METRICS_URLS", "BACKEND_URLS", "AUDIT_LOG"}
+	names := []string{"GLIDEPATH_URL", "GLIDEPATH_PEOPLE_URL", "KUBECONFIG", "REDIS_URL", "ENVOY_ADMIN", "METRICS_URLS", "BACKEND_URLS", "AUDIT_LOG", "POLICY_FILE", "DENY_LIST_FILE"}
 	for _, caller := range fleet.Callers() {
 		names = append(names, caller.EnvVar)
 	}

@@ -36,10 +36,18 @@ func sampleTests(app string, number int, now time.Time) []testkube.Execution {
 		}
 		if e.status != "running" {
 			run.Finished = begun.Add(time.Second)
-			report := fmt.Sprintf(`<?xml version="1.0"?><testsuites><testsuite name=%q tests="1"><testcase name="answers" time="1.5"/></testsuite></testsuites>`, app)
-			run.Artifacts = map[string][]byte{"data/artifacts/junit.xml": []byte(report)}
+			run.Artifacts = map[string][]byte{"data/artifacts/junit.xml": sampleReport(app, e.step == "failed")}
 		}
 		all = append(all, run)
 	}
 	return all
+}
+
+// sampleReport is what the one test of an app left, in JUnit's form.
+func sampleReport(app string, failed bool) []byte {
+	failures, testcase := 0, `<testcase name="answers" time="0.9"/>`
+	if failed {
+		failures, testcase = 1, `<testcase name="answers" time="0.9"><failure message="want 200, got 503">GET /healthz: 503 Service Unavailable</failure></testcase>`
+	}
+	return fmt.Appendf(nil, `<?xml version="1.0"?><testsuites><testsuite name=%q tests="1" failures="%d">%s</testsuite></testsuites>`, app, failures, testcase)
 }

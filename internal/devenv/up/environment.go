@@ -48,6 +48,8 @@ func environment(ctx context.Context, g *devenv.Gateway) ([]byte, error) {
 	set("METRICS_URLS", strings.Join(metrics, ","))
 	set("BACKEND_URLS", strings.Join(backends, ","))
 	set("AUDIT_LOG", edge.Envoy.AccessLog)
+	set("POLICY_FILE", edge.Policy)
+	set("DENY_LIST_FILE", g.DenyList)
 	return text.Bytes(), nil
 }
 
