@@ -213,7 +213,11 @@ func TestWhatALogHolds(t *testing.T) {
 		"of steps that ended well": {taskRun("True", "Succeeded", build), "[build] + exec build\n[build] done\n"},
 		"of a step that failed": {
 			taskRun("False", "Failed", build+","+test),
-			"[build] + exec build\n[build] done\n\n[test] + exec test\n[test] main.go:17:9: undefined: boardingPass\n[test] exit status 2\n",
+			"[build] + exec build\n[build] done\n\n[test] + exec test\n[test] test did not do what it was asked to\n[test] exit status 2\n",
+		},
+		"of a step of a sample pipeline that failed": {
+			taskRun("False", "Failed", `{"name":"policy","terminated":{"exitCode":1}}`),
+			"[policy] + exec policy\n[policy] 7 tests, 6 passed, 0 warnings, 1 failure, 0 exceptions\n[policy] exit status 1\n",
 		},
 		"of a step that has not ended": {taskRun("True", "Succeeded", `{"name":"build"}`), "[build] + exec build\n[build] done\n"},
 		"of one that was cancelled":    {taskRun("False", "TaskRunCancelled", build), ""},
