@@ -138,8 +138,8 @@ func gone(ctx context.Context) string {
 // take for a boolean.
 func checkFollow(r *http.Request) error {
 	query := r.URL.Query()
-	if v := query.Get("follow"); query.Has("follow") && v != "true" && v != "false" {
-		return problem.New(problem.BadRequest, "follow is neither true nor false")
+	if v := query.Get(followParam); query.Has(followParam) && v != "true" && v != "false" {
+		return badFollow()
 	}
 	return nil
 }

@@ -50,6 +50,7 @@ func TestNamesAndParametersThatAreNone(t *testing.T) {
 		"a container in upper case": logPath + "B",
 		"a container of 64":         strings.Replace(logPath, "step-a", strings.Repeat("a", 64), 1),
 		"a container with a hyphen": logPath + "-",
+		"follow as a word":          logPath + "?follow=yes",
 		"follow as a number":        logPath + "?follow=1",
 		"follow in another case":    logPath + "?follow=True",
 		"follow without a value":    logPath + "?follow",
@@ -58,7 +59,10 @@ func TestNamesAndParametersThatAreNone(t *testing.T) {
 		"a malformed query":         logPath + "?follow=%zz",
 	} {
 		t.Run(name, func(t *testing.T) {
-			p.log(target).expectProblem(t, problem.BadRequest)
+			got := p.log(target).expectProblem(t, problem.BadRequest)
+			if strings.Contains(name, "follow") && name != "follow twice" && got.Message != "follow is neither true nor false" {
+				t.Errorf("it says %q", got.Message)
+			}
 		})
 	}
 	if asked := c.node.requests(); len(asked) != 0 {

@@ -16,6 +16,8 @@ const (
 	maxLimit     = 1000
 	maxNames     = 200
 	maxNameBytes = 63
+
+	followParam = "follow"
 )
 
 // badParameter answers a parameter that the generated code could not read.
@@ -23,8 +25,11 @@ func badParameter(w http.ResponseWriter, r *http.Request, err error) {
 	refuse := problem.New(problem.BadRequest, "a parameter is malformed")
 	if p, ok := errors.AsType[*livehubapi.InvalidParamFormatError](err); ok {
 		refuse = problem.Newf(problem.BadRequest, "%s is malformed", p.ParamName)
-		if p.ParamName == "limit" {
+		switch p.ParamName {
+		case "limit":
 			refuse = badLimit()
+		case followParam:
+			refuse = badFollow()
 		}
 	}
 	problem.Write(w, r, refuse.WithCause(err))
@@ -32,6 +37,10 @@ func badParameter(w http.ResponseWriter, r *http.Request, err error) {
 
 func badLimit() *problem.Error {
 	return problem.Newf(problem.BadRequest, "limit is not a whole number from 1 to %d", maxLimit)
+}
+
+func badFollow() *problem.Error {
+	return problem.Newf(problem.BadRequest, "%s is neither true nor false", followParam)
 }
 
 // pageSize reads limit: 0 when it is absent.

@@ -126,7 +126,8 @@ func explainTests(err error) error {
 	case errors.Is(err, testkube.ErrNotFound):
 		p = problem.New(problem.NotFound, "no test run of this app has this id").WithHint("listTests gives the ids of an app's test runs")
 	case errors.Is(err, testkube.ErrNoReport):
-		p = problem.New(problem.NotFound, "the test run left no report").WithHint("a report is the artifact data/artifacts/junit.xml")
+		p = problem.New(problem.NotFound, "the test run has no report").
+			WithHint("a report is the artifact data/artifacts/junit.xml; a test run that is still running has none yet")
 	case errors.Is(err, answer.ErrTooLarge):
 		p = problem.New(problem.SourceFailed, fmt.Sprintf("the report is longer than %d MiB", testkube.MaxReportBytes>>20))
 	case errors.Is(err, context.DeadlineExceeded):
