@@ -47,7 +47,7 @@ func TestEveryKnownFailureIsRecognizedByWhatItsToolPrints(t *testing.T) {
 			}
 			entry := explainLog(t, c, log)
 			if entry.KnownFailure == nil || entry.KnownFailure.ID != id || entry.Evidence != says {
-				t.Fatalf("%+v, %q", entry.KnownFailure, entry.Evidence)
+				t.Fatalf("%+v by the line %q, want %s by the line %q, which is the one behind >> in its log", entry.KnownFailure, entry.Evidence, id, says)
 			}
 			if entry.KnownFailure.Hint != f["hint"] || (entry.KnownFailure.Field != "") != (f["field"] != nil) {
 				t.Errorf("%+v, in the contract %v", entry.KnownFailure, f)
