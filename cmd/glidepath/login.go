@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -63,10 +62,13 @@ func (c *loginCommand) Run(k *kong.Kong) error {
 	if err := signin.Save(file, token); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(k.Stderr, "Signed in as %s until %s. Use it with: curl -H \"Authorization: Bearer $(glidepath token)\"\n",
-		terminal.Line(token.Login), token.Expires.Local().Format(time.TimeOnly))
+	_, err = fmt.Fprintf(k.Stderr, "Signed in as %s until %s. Use it with: curl -H \"Authorization: Bearer $(%s token)\"\n",
+		terminal.Line(token.Login), token.Expires.Local().Format(zonedTime), os.Args[0])
 	return err
 }
+
+// zonedTime is how a time of today is shown: a container's clock is often in another zone than its user.
+const zonedTime = "15:04:05 MST"
 
 // showPrompt says where to sign in. Its words are the provider's.
 func showPrompt(w io.Writer, p signin.Prompt) {
@@ -74,7 +76,7 @@ func showPrompt(w io.Writer, p signin.Prompt) {
 	if p.Complete != "" {
 		_, _ = fmt.Fprintf(w, "or open  %s\n", terminal.Line(p.Complete))
 	}
-	_, _ = fmt.Fprintf(w, "Waiting until %s. Ctrl-C gives up.\n", p.Expires.Local().Format(time.TimeOnly))
+	_, _ = fmt.Fprintf(w, "Waiting until %s. Ctrl-C gives up.\n", p.Expires.Local().Format(zonedTime))
 }
 
 func (c *loginCommand) transport() (*outbound.Transport, error) {

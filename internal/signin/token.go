@@ -120,7 +120,7 @@ func Load(file string) (Token, error) {
 		return Token{}, fmt.Errorf("%s holds %w: run `glidepath login` again", file, err)
 	}
 	if !time.Now().Before(t.Expires) {
-		return Token{}, fmt.Errorf("the token of %s expired at %s: run `glidepath login` again", t.Login, t.Expires.Local().Format(time.TimeOnly))
+		return Token{}, fmt.Errorf("the token of %s expired at %s: run `glidepath login` again", t.Login, t.Expires.Local().Format(time.DateTime+" MST"))
 	}
 	return t, nil
 }
