@@ -44,7 +44,11 @@ func (e Entry) Refusal(onBehalfOf string) *problem.Error {
 	if e.Kind == Person && onBehalfOf != "" {
 		message = "this person is denied for now"
 	}
-	return problem.New(problem.AuthDenied, message).WithCause(fmt.Errorf("the %s %s is denied by list: %s", e.Kind, yamlfile.Quote(e.Name), e.Reason))
+	cause := fmt.Errorf("the %s %s is denied by list", e.Kind, yamlfile.Quote(e.Name))
+	if e.Reason != "" {
+		cause = fmt.Errorf("%w: %s", cause, e.Reason)
+	}
+	return problem.New(problem.AuthDenied, message).WithCause(cause)
 }
 
 // List is a list as a file gave it. The zero value denies nobody; it does not
@@ -56,6 +60,19 @@ type List struct {
 
 // Len is how many entries there are, those that have ended included.
 func (l *List) Len() int { return len(l.users) + len(l.people) + len(l.groups) }
+
+// Over is how many entries have ended by then and deny nobody.
+func (l *List) Over(now time.Time) int {
+	n := 0
+	for _, entries := range []map[string]Entry{l.users, l.people, l.groups} {
+		for _, e := range entries {
+			if e.over(now) {
+				n++
+			}
+		}
+	}
+	return n
+}
 
 // Epoch stands for the list, as File's Epoch.
 func (l *List) Epoch() string { return l.epoch }
@@ -88,8 +105,10 @@ func (l *List) Denies(c *authn.Caller, onBehalfOf string, now time.Time) (Entry,
 
 func find(in map[string]Entry, name string, now time.Time) (Entry, bool) {
 	e, ok := in[name]
-	return e, ok && (e.Until.IsZero() || now.Before(e.Until))
+	return e, ok && !e.over(now)
 }
+
+func (e Entry) over(now time.Time) bool { return !e.Until.IsZero() && !now.Before(e.Until) }
 
 // epochOf stands for a file's content.
 func epochOf(data []byte) string {

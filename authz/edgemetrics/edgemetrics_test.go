@@ -81,6 +81,7 @@ glidepath_api_request_duration_seconds_count{op="listLive",tier="T0"} 10
 # HELP glidepath_api_requests_total Calls answered, labelled as the audit line is.
 # TYPE glidepath_api_requests_total counter
 glidepath_api_requests_total{code="200",decision="allow",op="listLive",tier="T0"} 7
+glidepath_api_requests_total{code="200",decision="public",op="_board",tier=""} 2
 glidepath_api_requests_total{code="404",decision="deny",op="_unmatched",tier=""} 3
 glidepath_api_requests_total{code="499",decision="allow",op="listLive",tier="T0"} 5
 glidepath_api_requests_total{code="503",decision="deny",op="listLive",tier="T0"} 3

@@ -60,10 +60,12 @@ func code(envoy string) string {
 	return envoy
 }
 
-// decision names the decision on a call. Without one, authz was not asked or
-// did not answer, and the call was refused.
+// decision names the decision on a call, which is public where the edge has
+// none to ask for. Without one, authz was not asked or did not answer, and the
+// call was refused.
 func decision(envoy string) string {
-	if envoy == "allow" {
+	switch envoy {
+	case "allow", "public":
 		return envoy
 	}
 	return "deny"

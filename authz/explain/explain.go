@@ -89,6 +89,9 @@ func Explain(ctx context.Context, c Config, q Question) (*Report, error) {
 	}).Decide(ctx, decision.Request{Operation: op, Method: q.Method, Target: q.Target, Headers: q.headers()})
 	report.fill(&d, asked, index.found)
 	report.DenyList = denied.found
+	if report.Token != nil && report.Token.Issuer != "" && c.People.Issuer == "" && report.Answer.Rule == problem.AuthBadToken.ID {
+		report.Token.Note = noIssuer
+	}
 	return report, nil
 }
 

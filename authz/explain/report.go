@@ -46,7 +46,13 @@ type Token struct {
 	Issuer     string `json:"issuer,omitempty"`
 	Expires    string `json:"expires,omitempty"`
 	VerifiedBy string `json:"verifiedBy"`
+	// Note says what may be amiss with the question, not with the token.
+	Note string `json:"note,omitempty"`
 }
+
+// noIssuer is the note at a token that the cluster refused, when it may be one
+// of a person.
+const noIssuer = "no --oidc-issuer is given, so a person's ID token, too, is taken for one of the cluster"
 
 // verifiedByCluster says that a token goes to a TokenReview.
 const verifiedByCluster = "TokenReview"

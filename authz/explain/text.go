@@ -89,7 +89,8 @@ func (t *text) token(k *Token) {
 	}
 	t.set("issuer", unverified(k.Issuer))
 	t.set("expires", unverified(k.Expires))
-	t.set("verified by", k.VerifiedBy)
+	t.set("verified", "by "+k.VerifiedBy)
+	t.set("note", k.Note)
 }
 
 func unverified(claim string) string {
@@ -174,7 +175,11 @@ func (t *text) review(n int, r *Review) error {
 }
 
 func (t *text) answer(c *Call, a *Answer) {
-	if a.Allowed {
+	switch {
+	case a.Allowed && c.Planned:
+		t.line("answer", "allowed, and GP-EDGE-404 until a gateway serves it")
+		return
+	case a.Allowed:
 		t.line("answer", "allowed: the call goes on to %s", c.Backend)
 		return
 	}

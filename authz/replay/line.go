@@ -30,9 +30,10 @@ type Line struct {
 // ones: the longest is a user name.
 const maxField = 1024
 
-// ErrOther says that a line is JSON and no audit line of a call: processes of
-// one pod may write to one file.
-var ErrOther = errors.New("no audit line of a call")
+// ErrOther says that a line is JSON and no audit line of a call that anybody
+// decided: processes of one pod may write to one file, and the edge serves a
+// page to everyone.
+var ErrOther = errors.New("no audit line of a call that was decided")
 
 // ParseLine reads one line. The error is ErrOther, or says what is wrong
 // without repeating the line.
@@ -51,7 +52,7 @@ func ParseLine(raw []byte) (Line, error) {
 		return Line{}, errors.New("not a JSON object of an audit line")
 	}
 	switch {
-	case fields.Msg != "audit":
+	case fields.Msg != "audit", fields.Decision == "public":
 		return Line{}, ErrOther
 	case fields.Op == "":
 		return Line{}, errors.New("names no operation")

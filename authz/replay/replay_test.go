@@ -173,12 +173,12 @@ func TestLinesThatAreNotReadableAreCountedAndShown(t *testing.T) {
 	good := line("listRuns", "shop", reader, "allow", "")
 	tl := tally(t, 10, good, "{", "", "plain text", `{"msg":"audit"}`, `{"msg":"audit","op":"x","decision":"maybe"}`, `{"msg":"audit.write","op":"x"}`, `{"level":"INFO"}`,
 		`{"msg":"audit","op":"x","op":"y","decision":"deny"}`, `{"msg":"audit","op":"`+strings.Repeat("x", 1025)+`","decision":"deny"}`,
-		`{"msg":"audit","op":"\u001b[2J","decision":"deny"}`, `"`+strings.Repeat("x", 200_000)+`"`, good)
+		`{"msg":"audit","op":"\u001b[2J","decision":"deny"}`, `"`+strings.Repeat("x", 200_000)+`"`, good, line("_board", "", "", "public", ""))
 	if err := tl.Check(); err != nil {
 		t.Fatal(err)
 	}
 	r := judge(t, roles{reader + " list runs app-shop-cicd": true}, nil, tl)
-	if r.Lines != 12 || r.Calls != 2 || r.Other != 2 || r.Malformed != 8 || r.Judged != 2 {
+	if r.Lines != 13 || r.Calls != 2 || r.Other != 3 || r.Malformed != 8 || r.Judged != 2 {
 		t.Errorf("got %+v", r)
 	}
 	var places []string

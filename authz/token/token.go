@@ -48,6 +48,9 @@ type Headers interface {
 	Get(name string) (value string, times int)
 }
 
+// hintOneToken is for who sent several.
+const hintOneToken = "send one header with one token"
+
 // FromHeaders finds the caller's token. A request that has ProxyHeader is read
 // from it alone, whatever it holds: falling back to Authorization would let the
 // credential of a proxy stand in for the caller's own.
@@ -68,7 +71,7 @@ func parse(header string, times int) (Token, error) {
 	value = strings.TrimLeft(value, " ")
 	switch {
 	case times > 1:
-		return Token{}, problem.New(problem.AuthBadToken, "more than one token was sent")
+		return Token{}, problem.New(problem.AuthBadToken, "more than one token was sent").WithHint(hintOneToken)
 	case !strings.EqualFold(scheme, "Bearer"):
 		return Token{}, problem.New(problem.AuthNoToken, "")
 	case value == "":
@@ -77,7 +80,7 @@ func parse(header string, times int) (Token, error) {
 		return Token{}, problem.New(problem.AuthBadToken, "the token is too long")
 	case strings.Contains(value, ","):
 		// Envoy joins a repeated header with commas, and no token has one.
-		return Token{}, problem.New(problem.AuthBadToken, "more than one token was sent")
+		return Token{}, problem.New(problem.AuthBadToken, "more than one token was sent").WithHint(hintOneToken)
 	case !isB64Token(value):
 		return Token{}, problem.New(problem.AuthBadToken, "the token has characters that no token has")
 	}

@@ -80,6 +80,9 @@ func TestFromHeaders(t *testing.T) {
 				if err == nil || problem.From(err).Rule.ID != tc.rule {
 					t.Fatalf("got %v, want %s", err, tc.rule)
 				}
+				if body := problem.From(err).Body(""); strings.HasPrefix(body.Message, "more than one") != (body.Hint == "send one header with one token") {
+					t.Errorf("the hint is %q at %q", body.Hint, body.Message)
+				}
 				return
 			}
 			if err != nil {

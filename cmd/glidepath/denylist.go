@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -29,6 +30,13 @@ func (c *denyListCheckCommand) Run(k *kong.Kong) error {
 	if err != nil {
 		return exit{err, exitFailed}
 	}
-	_, err = fmt.Fprintf(k.Stdout, "The deny-list is good: %d entries, epoch %s.\n", list.Len(), list.Epoch())
+	entries, over := "entries", ""
+	if list.Len() == 1 {
+		entries = "entry"
+	}
+	if n := list.Over(time.Now()); n > 0 {
+		over = fmt.Sprintf(", %d of them ended", n)
+	}
+	_, err = fmt.Fprintf(k.Stdout, "The deny-list is good: %d %s%s, epoch %s.\n", list.Len(), entries, over, list.Epoch())
 	return err
 }

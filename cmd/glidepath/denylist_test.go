@@ -29,6 +29,8 @@ func TestDenyListCheckEndsWithACodeForEachCase(t *testing.T) {
 		code       int
 	}{
 		"a good list":         {listFile(t, "users: [a, b]\npeople: [{name: ana, reason: laptop}]\n"), "3 entries, epoch ", 0},
+		"an entry that ended": {listFile(t, "users: [a, {name: b, until: 2020-01-01T00:00:00Z}]\n"), "2 entries, 1 of them ended, epoch ", 0},
+		"one entry":           {listFile(t, "users: [{name: a, until: 2999-01-01T00:00:00Z}]\n"), "1 entry, epoch ", 0},
 		"a list of nobody":    {listFile(t, ""), "0 entries", 0},
 		"a fault":             {listFile(t, "users: [a, \"b*\"]\n"), "deny.yaml:2:12: ", 1},
 		"one fault of two":    {listFile(t, "dogs: []\nusers: a\n"), "deny.yaml:2:1: ", 1},
@@ -114,7 +116,7 @@ func TestExplainSaysTheStepOfTheDenyListToPeople(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", want, out)
 		}
 	}
-	if out := explain("--deny-list=" + listFile(t, "users: [zoe]\n")); strings.Contains(out, "\napp ") || !strings.Contains(out, "answer      403 GP-AUTH-006") {
+	if out := explain("--deny-list=" + listFile(t, "users: [zoe]\n")); strings.Contains(out, "\napp ") || !strings.Contains(out, "answer      403 GP-AUTH-006") || !strings.Contains(out, "is denied by list\n") {
 		t.Errorf("got %s", out)
 	}
 	// Nobody was asked about.

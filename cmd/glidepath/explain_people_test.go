@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,5 +44,26 @@ func TestExplainVerifiesThePersonsOfAnIssuer(t *testing.T) {
 				t.Errorf("caller %+v", r.Caller)
 			}
 		})
+	}
+}
+
+func TestExplainSaysThatNoIssuerIsGiven(t *testing.T) {
+	p, err := provider.Start(t.Context(), provider.Config{Addr: "127.0.0.1:0", People: []provider.Person{{Login: fleet.PersonReader, UserID: "1001"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Stop)
+	token, err := p.Token(fleet.PersonReader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := run(t, "explain", "whoami", "--kubeconfig="+cluster.Kubeconfig, "--token-file="+tokenFile(t, token))
+	if err != nil || !strings.Contains(out, "\n            note       no --oidc-issuer is given") {
+		t.Errorf("got %s, %v", out, err)
+	}
+	_, token = caller(t, "reader")
+	out, err = run(t, "explain", "whoami", "--kubeconfig="+cluster.Kubeconfig, "--token-file="+tokenFile(t, token))
+	if err != nil || strings.Contains(out, "--oidc-issuer") {
+		t.Errorf("a token that the cluster takes: %s, %v", out, err)
 	}
 }

@@ -241,11 +241,16 @@ func TestExplainPrintsForPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"call        GET /v1/apps/shop/runs", "listRuns, T0, about one app, answered by runs", "verified by", "system:serviceaccount:glidepath-demo:operator (serviceAccount)",
+		"call        GET /v1/apps/shop/runs", "listRuns, T0, about one app, answered by runs", "            verified   by TokenReview\n", "system:serviceaccount:glidepath-demo:operator (serviceAccount)",
 		"app         shop: app-shop-cicd (uid ", "review 1    refused", "no binding grants it", "5 s at most", "kind: SubjectAccessReview", "answer      403 GP-AUTHZ-001",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the text lacks %q:\n%s", want, out.String())
 		}
+	}
+	out.Reset()
+	c.Call = []string{"cancelPipelineRun"}
+	if err := c.Run(&kong.Kong{Stdout: &out}); err != nil || !strings.Contains(out.String(), "\nanswer      allowed, and GP-EDGE-404 until a gateway serves it\n") {
+		t.Errorf("a planned operation: %v\n%s", err, out.String())
 	}
 }

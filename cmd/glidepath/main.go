@@ -20,7 +20,7 @@ type cli struct {
 
 func main() {
 	var c cli
-	ctx := kong.Parse(&c, kong.Name("glidepath"), kong.Description("The command line of the Glidepath gateway."), kong.UsageOnError())
+	ctx := kong.Parse(&c, kong.Name("glidepath"), kong.Description("The command line of the Glidepath gateway."), kong.ShortUsageOnError())
 	ctx.FatalIfErrorf(shown(ctx.Run()))
 }
 

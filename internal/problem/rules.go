@@ -26,7 +26,7 @@ var (
 	AuthBadToken = Rule{
 		ID: "GP-AUTH-002", Status: http.StatusUnauthorized,
 		Message: "the token was not accepted",
-		Hint:    "get a new token for an audience that this API accepts",
+		Hint:    "get a new token: this one may have expired, or be for another audience",
 	}
 	AuthNotDelegate = Rule{
 		ID: "GP-AUTH-003", Status: http.StatusForbidden,
@@ -115,8 +115,8 @@ var (
 	}
 	EdgeNotFound = Rule{
 		ID: "GP-EDGE-404", Status: http.StatusNotFound,
-		Message: "no operation has this path",
-		Hint:    "GET /v1/contract lists every operation",
+		Message: "no operation is served at this path",
+		Hint:    "GET /v1/contract lists every operation; those that are planned have no route yet",
 	}
 	EdgeMethodNotAllowed = Rule{
 		ID: "GP-EDGE-405", Status: http.StatusMethodNotAllowed,

@@ -5,10 +5,11 @@ import (
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	// The bootstrap holds messages of these kinds, which nothing else here
-	// mentions; without them its JSON could not be read.
+	// The bootstrap holds messages of this kind and of the two below, which nothing
+	// else here mentions; without them its JSON could not be read.
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/bootstrap/internal_listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	// As the one above.
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/fixed_heap/v3"
 	"google.golang.org/protobuf/encoding/protojson"
