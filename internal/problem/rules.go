@@ -104,7 +104,7 @@ var (
 	EdgeBadRequest = Rule{
 		ID: "GP-EDGE-400", Status: http.StatusBadRequest,
 		Message: "the request is not one that the edge takes",
-		Hint:    "send a canonical path: no percent-encoding, no header names with underscores",
+		Hint:    "send a plain HTTP request: a canonical path without percent-encoding, no header names with underscores, no upgrade",
 	}
 	// EdgeUnauthorized answers a call that came to a backend without the
 	// identity that only the edge can give it.

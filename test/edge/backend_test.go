@@ -113,6 +113,11 @@ func (b *fakeBackend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		b.left <- struct{}{}
 	case "stream":
 		b.stream(w, r)
+	case "endless":
+		for err := error(nil); err == nil; _, err = w.Write(make([]byte, 64<<10)) {
+		}
+	case "trickle":
+		trickle(w, r)
 	case "cut":
 		raw(w, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc")
 	case "garbage":
@@ -157,6 +162,25 @@ func (b *fakeBackend) stream(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	<-r.Context().Done()
 	b.left <- struct{}{}
+}
+
+// trickle sends a byte again and again until the caller leaves.
+func trickle(w http.ResponseWriter, r *http.Request) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := w.Write([]byte(".")); err != nil {
+			return
+		}
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 // raw takes the connection over, sends exactly these bytes and closes it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -108,4 +110,33 @@ func TestCallsUnderWayAreCountedFromTheirBeginningToTheirEnd(t *testing.T) {
 	shows("streamLiveRuns", 0)
 	e.get(t, "/v1/nothing")
 	shows("_unmatched", 0)
+}
+
+// Envoy complains about the end of a call whose beginning it has not recorded,
+// and anybody could have it fill its log.
+func TestACallThatComesToNoRouteLeavesNoErrorInEnvoysLog(t *testing.T) {
+	t.Parallel()
+	e := start(t, setup{})
+	for _, request := range []string{
+		"GET /v1/live HTTP/1.1\r\nHost: edge\r\nX_Under: 1\r\n\r\n",
+		"GET /v1/live HTTP/1.1\r\n\r\n",
+		"GET /v1/live HTTP/1.0\r\nHost: edge\r\n\r\n",
+		"GET /v1/live HTTP/1.1\r\nHost: edge\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+		"GET /v1/live%00 HTTP/1.1\r\nHost: edge\r\n\r\n",
+		"hello\r\n\r\n",
+	} {
+		if resp := e.send(t, request); resp.StatusCode < 400 {
+			t.Errorf("%q is answered %d", request, resp.StatusCode)
+		}
+	}
+	e.fence(t)
+	log, err := os.ReadFile(filepath.Join(filepath.Dir(e.envoy.AccessLog), "envoy.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range strings.Lines(string(log)) {
+		if strings.Contains(l, "in_flight_requests") {
+			t.Errorf("Envoy says %s", l)
+		}
+	}
 }

@@ -18,8 +18,11 @@ import (
 //
 //	no status          the caller left before an answer: 499
 //	4xx, 5xx of ours   Envoy answered by itself: its rule, and why
-//	cut short          an answer that began and broke off: why
+//	cut short          an answer that began and broke off, whoever ended it: why
 //	all others         what authz and the backend said
+//
+// A stream is whole when its caller leaves: there is no other end that a caller
+// can want.
 func auditLogs(p *packer, routes []model.Route) []*accesslogv3.AccessLog {
 	fields := commonFields(routes)
 	return []*accesslogv3.AccessLog{
@@ -29,11 +32,14 @@ func auditLogs(p *packer, routes []model.Route) []*accesslogv3.AccessLog {
 		auditLog(p, "audit.edge", and(ended(), statusFrom(400), celFilter(p, byEnvoy)), fields, map[string]any{
 			"status": opStatus.String(), "rule": "GP-EDGE-" + opStatus.String(), "error": opDetails.String(),
 		}),
-		auditLog(p, "audit.cut", and(ended(), answered(), statusBelow(400), celFilter(p, cutShort)), fields, map[string]any{
+		auditLog(p, "audit.cut", and(ended(), answered(), statusBelow(400),
+			celFilter(p, not(whole)), or(notStream(), celFilter(p, not(callerLeft))),
+		), fields, map[string]any{
 			"status": opStatus.String(), "error": opDetails.String(),
 		}),
 		auditLog(p, "audit", and(ended(), answered(), or(
-			and(statusBelow(400), celFilter(p, not(cutShort))),
+			and(statusBelow(400), celFilter(p, whole)),
+			and(statusBelow(400), isStream(), celFilter(p, callerLeft)),
 			and(statusFrom(400), celFilter(p, not(byEnvoy))),
 		)), fields, map[string]any{
 			"status": opStatus.String(),

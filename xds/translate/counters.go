@@ -49,11 +49,10 @@ func counters(p *packer) []*accesslogv3.AccessLog {
 			},
 		}},
 	}
-	notStream := callSays(metadataName, keyStream, "no", true)
 	return []*accesslogv3.AccessLog{
 		statsLog(p, "counters", ended(), requests),
-		statsLog(p, "durations", and(ended(), answered(), notStream), durations),
-		statsLog(p, "in-flight", nil, inFlight),
+		statsLog(p, "durations", and(ended(), answered(), notStream()), durations),
+		statsLog(p, "in-flight", celFilter(p, begun), inFlight),
 	}
 }
 

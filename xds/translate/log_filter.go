@@ -19,9 +19,17 @@ const (
 	// caller that leaves in the middle of an answer hides where it came from;
 	// then what authz or the backend said of it is the better word.)
 	byEnvoy expression = `!(has(response.code_details) && (response.code_details in ["via_upstream", "ext_authz_denied"]` +
-		` || response.code_details.startsWith("downstream_")))`
-	// cutShort: the backend began to answer and then broke off.
-	cutShort expression = `has(response.code_details) && response.code_details.startsWith("upstream_")`
+		` || response.code_details.startsWith("downstream_") || response.code_details.startsWith("http2.remote_")))`
+	// whole: all of the answer was handed to the caller's connection. Whatever
+	// ends an answer before that has another word in the details, of Envoy's
+	// many: so these are named, and not those.
+	whole expression = `has(response.code_details) && response.code_details in ["via_upstream", "ext_authz_denied", "direct_response"]`
+	// callerLeft: the caller ended the call, or its connection.
+	callerLeft expression = `has(response.code_details) && (response.code_details.startsWith("downstream_remote_")` +
+		` || response.code_details.startsWith("http2.remote_"))`
+	// begun: the call came as far as its route. Envoy records the beginning of
+	// these alone, and the end of all.
+	begun expression = `has(xds.route_name)`
 )
 
 func not(e expression) expression { return "!(" + e + ")" }
@@ -82,6 +90,11 @@ func or(filters ...*accesslogv3.AccessLogFilter) *accesslogv3.AccessLogFilter {
 		OrFilter: &accesslogv3.OrFilter{Filters: filters},
 	}}
 }
+
+// isStream is true of a stream, once it is past authz.
+func isStream() *accesslogv3.AccessLogFilter { return callSays(metadataName, keyStream, "yes", false) }
+
+func notStream() *accesslogv3.AccessLogFilter { return callSays(metadataName, keyStream, "no", true) }
 
 // callSays is true when the call's metadata has exactly this value, and
 // otherwise says when the metadata has no such key. (Envoy ignores the

@@ -28,9 +28,12 @@ const (
 	attempts       = 3
 	firstPause     = 100 * time.Millisecond
 
-	// Connections is how many requests are under way at most: eight lists that
-	// are read in full, four at a time each.
+	// Connections is how many requests are under way at most, and details how
+	// many of them read an execution of a list in full: six lists, four at a
+	// time each. Lists may ask for hundreds; the rest stays free for what a
+	// caller needs first, the lists themselves and reports.
 	Connections = 32
+	details     = 24
 
 	requestTime = 10 * time.Second
 	stall       = 5 * time.Second
@@ -65,11 +68,12 @@ type Config struct {
 // that is none of the above says what Testkube did, and neither what it sent nor
 // what it was asked.
 type Client struct {
-	base   *url.URL
-	ask    *upstream.Client
-	detail time.Duration
-	all    time.Duration
-	each   time.Duration
+	base    *url.URL
+	ask     *upstream.Client
+	details chan struct{} // one for each execution of a list that is being read
+	detail  time.Duration
+	all     time.Duration
+	each    time.Duration
 }
 
 // New checks the URL; it makes no request.
@@ -83,7 +87,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.Metrics = upstream.NewMetrics(nil)
 	}
 	return &Client{
-		base: base.JoinPath("v1"), detail: cfg.DetailTime, all: cfg.DetailsTime, each: cfg.RequestTime,
+		base: base.JoinPath("v1"), details: make(chan struct{}, details), detail: cfg.DetailTime, all: cfg.DetailsTime, each: cfg.RequestTime,
 		ask: upstream.New(upstream.Config{
 			Transport: cfg.Transport, AtOnce: Connections, Time: cfg.RequestTime, Stall: cfg.Stall,
 			Counts: cfg.Metrics.Of("testkube", kindList, kindExecution, kindArtifacts, kindReport),

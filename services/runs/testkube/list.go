@@ -91,7 +91,8 @@ func (c *Client) summaries(ctx context.Context, app string, since time.Time, lim
 	return found[:min(len(found), limit)], nil
 }
 
-// fill reads each execution in full, in its place.
+// fill reads each execution in full, in its place, as far as other lists leave it
+// turns in time.
 func (c *Client) fill(ctx context.Context, app string, found []execution) {
 	ctx, cancel := context.WithTimeout(ctx, c.all)
 	defer cancel()
@@ -102,6 +103,12 @@ func (c *Client) fill(ctx context.Context, app string, found []execution) {
 			break
 		}
 		reading.Go(func() error {
+			select {
+			case c.details <- struct{}{}:
+				defer func() { <-c.details }()
+			case <-ctx.Done():
+				return nil
+			}
 			if full, err := c.one(ctx, app, found[i].ID); err == nil {
 				found[i] = *full
 			}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -174,6 +175,36 @@ func TestRunsAreReadInFullFourAtATime(t *testing.T) {
 		}
 		if got := <-listed; len(got) != runs {
 			t.Errorf("%d runs", len(got))
+		}
+	})
+}
+
+// What is left is for lists and reports, which no row can stand in for.
+func TestManyListsLeaveTurnsForOtherRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const lists, runs = 10, 8
+		o := oneByOne{runs, make(chan struct{}, lists*runs), make(chan struct{})}
+		c, err := testkube.New(testkube.Config{URL: "http://testkube", Transport: o, DetailTime: generous, DetailsTime: generous})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listing sync.WaitGroup
+		for range lists {
+			listing.Go(func() {
+				if got, err := c.List(t.Context(), "shop", time.Time{}, runs); err != nil || len(got) != runs {
+					t.Errorf("%d runs, %v", len(got), err)
+				}
+			})
+		}
+		synctest.Wait() // whoever may begin has begun
+		if n := len(o.begun); n != testkube.Connections-8 {
+			t.Errorf("%d runs of %d lists are read at once", n, lists)
+		}
+		close(o.release)
+		listing.Wait()
+		if n := len(o.begun); n != lists*runs {
+			t.Errorf("%d runs were read in full", n)
 		}
 	})
 }
