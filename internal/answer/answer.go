@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"hash"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -95,25 +97,31 @@ func (a *Answer) Write(w http.ResponseWriter, r *http.Request) {
 
 // write answers with one form of a body.
 func (v variant) write(w http.ResponseWriter, r *http.Request, contentType string) {
-	if !v.begin(w, r, contentType) {
-		return
-	}
-	for _, p := range v.parts {
-		if _, err := w.Write(p); err != nil {
-			return // the caller left
-		}
+	if v.begin(w, matches(r.Header.Values("If-None-Match"), v.etag), contentType) {
+		_ = v.send(w) // or the caller left
 	}
 }
 
-// begin writes what comes before the body. It is false when none follows.
-func (v variant) begin(w http.ResponseWriter, r *http.Request, contentType string) bool {
+// send writes the body.
+func (v variant) send(w io.Writer) error {
+	for _, p := range v.parts {
+		if _, err := w.Write(p); err != nil {
+			return fmt.Errorf("sending a body: %w", err)
+		}
+	}
+	return nil
+}
+
+// begin writes what comes before the body. It is false when none follows, since the
+// caller has it.
+func (v variant) begin(w http.ResponseWriter, known bool, contentType string) bool {
 	h := w.Header()
 	h.Set("ETag", v.etag)
 	// A caller may keep the answer, but asks each time: whether it may still
 	// read it is decided with every call.
 	h.Set("Cache-Control", "private, no-cache")
 	h.Add("Vary", "Accept-Encoding")
-	if matches(r.Header.Values("If-None-Match"), v.etag) {
+	if known {
 		w.WriteHeader(http.StatusNotModified)
 		return false
 	}

@@ -36,21 +36,17 @@ func NewPlains(max int) (*Plains, error) {
 	return p, nil
 }
 
-// body gives the body of s in one piece, if it is one to keep.
-func (p *Plains) body(s *Stored) ([]byte, bool, error) {
-	if !s.compressed() || p == nil || s.plain.size > p.max/4 {
-		return nil, false, nil
-	}
-	body, err := p.find(s).whole()
-	if err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.bodies.Remove(s.plain.etag)
-		return nil, false, err
-	}
-	return body, true, nil
+// takes says whether the body of s is one to keep.
+func (p *Plains) takes(s *Stored) bool { return s.compressed() && p != nil && s.plain.size <= p.max/4 }
+
+// drop forgets the body of s.
+func (p *Plains) drop(s *Stored) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bodies.Remove(s.plain.etag)
 }
 
+// find gives the body of s, which whoever needs it first uncompresses.
 func (p *Plains) find(s *Stored) *plain {
 	p.mu.Lock()
 	defer p.mu.Unlock()

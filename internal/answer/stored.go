@@ -3,8 +3,6 @@ package answer
 import (
 	"fmt"
 	"io"
-	"log/slog"
-	"net/http"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -38,41 +36,6 @@ func (s *Stored) ContentType() string { return s.contentType }
 
 // Len is the length of the body itself, in bytes.
 func (s *Stored) Len() int { return s.plain.size }
-
-// Write answers r, which was a GET, as Answer.Write does. A caller who takes
-// gzip gets the bytes that are kept. For others the body is taken from plains,
-// which may be nil, or else uncompressed on the way.
-func (s *Stored) Write(w http.ResponseWriter, r *http.Request, plains *Plains) {
-	if s.compressed() && acceptsGzip(r.Header.Values("Accept-Encoding")) {
-		s.zipped.write(w, r, s.contentType)
-		return
-	}
-	if !s.plain.begin(w, r, s.contentType) {
-		return
-	}
-	if err := s.send(w, plains); err != nil {
-		// The caller gets less than Content-Length says, so the server
-		// ends the connection, and nobody takes it for the whole.
-		slog.DebugContext(r.Context(), "an answer was cut", "error", err)
-	}
-}
-
-// send writes the body.
-func (s *Stored) send(w io.Writer, plains *Plains) error {
-	if body, ok, err := plains.body(s); err != nil {
-		return err
-	} else if ok {
-		_, err := w.Write(body)
-		return err
-	}
-	in, err := s.Open()
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = io.Copy(w, in)
-	return err
-}
 
 // inflated gives the body in one piece.
 func (s *Stored) inflated() ([]byte, error) {

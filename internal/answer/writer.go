@@ -81,6 +81,14 @@ func (w *Writer) compress(p []byte) error {
 // Len is how many bytes of the body were written.
 func (w *Writer) Len() int64 { return w.size }
 
+// Held is how many bytes of memory what was written takes so far, roughly.
+func (w *Writer) Held() int64 {
+	if w.out == nil {
+		return int64(len(w.start))
+	}
+	return w.out.held
+}
+
 // Stored ends the body and gives it. The same body is the same Stored, however
 // it was cut when it was written.
 func (w *Writer) Stored() (*Stored, error) {
@@ -115,6 +123,7 @@ func (w *Writer) Stored() (*Stored, error) {
 type blocks struct {
 	full [][]byte
 	last []byte
+	held int64
 }
 
 const (
@@ -142,6 +151,7 @@ func (b *blocks) grow() {
 		size = min(2*cap(b.last), maxBlock)
 	}
 	b.last = make([]byte, 0, size)
+	b.held += int64(size)
 }
 
 // parts gives what was written, in no more memory than it takes.

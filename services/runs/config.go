@@ -32,6 +32,7 @@ type Config struct {
 	Redis      cache.Options `embed:""`
 	CacheBytes int64         `env:"RUNS_CACHE_BYTES" default:"41943040" help:"How much of what was read is kept in memory, in bytes as compressed."`
 	PlainBytes int           `env:"RUNS_PLAIN_BYTES" default:"16777216" help:"How much is kept uncompressed besides, for callers who do not take gzip, in bytes."`
+	SendBytes  int64         `env:"RUNS_SEND_BYTES" default:"100663296" help:"How much answers may hold until their callers have taken them, in bytes as compressed, 80 MiB at least. One caller's may hold half."`
 	FillTime   time.Duration `env:"RUNS_FILL_TIME" default:"90s" help:"How long reading what is not kept may take, 90s at most. It goes on when its caller has left."`
 	Warm       bool          `env:"RUNS_WARM" default:"true" negatable:"" help:"Read every app's last 7 days after a start."`
 
@@ -40,10 +41,13 @@ type Config struct {
 	telemetry.TraceConfig
 }
 
+// minSendBytes lets each caller have the largest report, and what it is written in.
+const minSendBytes = 2 * (testkube.MaxReportBytes + 8<<20)
+
 // MemoryLimit is how many bytes the process should stay within: what it keeps, what
-// its reads may hold, and 32 MiB for all else.
+// its reads and its answers may hold, and 32 MiB for all else.
 func (c Config) MemoryLimit() int64 {
-	return c.CacheBytes + int64(c.PlainBytes) + allListBytes + runsBytes + warmBytes + 32<<20
+	return c.CacheBytes + int64(c.PlainBytes) + c.SendBytes + allListBytes + runsBytes + warmBytes + 32<<20
 }
 
 // Validate says all that is wrong with a configuration. It reads no file.
@@ -89,6 +93,9 @@ func (c Config) checkCache() error {
 		if f.value <= 0 {
 			faults = append(faults, fmt.Errorf("--%s is not more than 0", f.name))
 		}
+	}
+	if c.SendBytes < minSendBytes {
+		faults = append(faults, fmt.Errorf("--send-bytes is %d, not %d at least", c.SendBytes, minSendBytes))
 	}
 	return errors.Join(faults...)
 }

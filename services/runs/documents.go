@@ -43,7 +43,7 @@ type kind struct {
 // What is answered with: lists and runs, and the text of logs.
 var (
 	jsonBody = kind{contentType: answer.JSON, maxBytes: 512 << 20}
-	logBody  = kind{contentType: "text/plain; charset=utf-8", maxBytes: 64 << 20, passed: true}
+	logBody  = kind{contentType: "text/plain; charset=utf-8", maxBytes: 8 << 20, passed: true}
 )
 
 // tooLarge stands for a document that is too large to be kept.
@@ -85,9 +85,11 @@ func explainPlace(scope calls.Scope, result string) place {
 // documents keeps bodies as they are served, compressed. It is safe for
 // concurrent use.
 type documents struct {
-	cache  *cache.Cache[*document]
-	reads  *turns
-	plains *answer.Plains
+	cache   *cache.Cache[*document]
+	reads   *turns
+	plains  *answer.Plains
+	sending *sending
+	unsent  *prometheus.CounterVec
 }
 
 func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus.Registerer) (*documents, error) {
@@ -104,7 +106,11 @@ func newDocuments(cfg Config, keys seal.Keys, redis *cache.Redis, reg prometheus
 	if err != nil {
 		return nil, err
 	}
-	return &documents{cache: kept, reads: newTurns(maxReads, 0, eachReads), plains: plains}, nil
+	sending := newSending(cfg.SendBytes)
+	return &documents{
+		cache: kept, reads: newTurns(maxReads, 0, eachReads), plains: plains,
+		sending: sending, unsent: newUnsent(reg, sending),
+	}, nil
 }
 
 // writer writes a document, bit by bit as what it is about is read. Nobody sees
@@ -124,7 +130,7 @@ func (d *documents) get(ctx context.Context, at place, write writer) (*document,
 			}
 			defer done()
 		}
-		doc, err = at.written(func(w io.Writer) (err error) {
+		doc, err = d.read(at, func(w io.Writer) (err error) {
 			age, err = write(ctx, w)
 			return err
 		})
@@ -147,6 +153,19 @@ func (d *documents) get(ctx context.Context, at place, write writer) (*document,
 	return doc, nil
 }
 
+// read gives the document of a place that is read. Logs are not held by a budget of
+// what they are read of, as all else is.
+func (d *documents) read(at place, write func(io.Writer) error) (*document, error) {
+	if !at.passed {
+		return at.written(write)
+	}
+	doc, end, err := at.held(d.sending, reader, write)
+	if err == nil {
+		end() // the cache and who sends it count it from now on
+	}
+	return doc, err
+}
+
 // put keeps the document of a place that was come by on the way to others.
 func (d *documents) put(ctx context.Context, at place, age time.Duration, write func(io.Writer) error) error {
 	doc, err := at.written(write)
@@ -162,8 +181,24 @@ func (d *documents) put(ctx context.Context, at place, age time.Duration, write 
 // written gives the document that is written.
 func (k kind) written(write func(io.Writer) error) (*document, error) {
 	out := answer.NewWriter(k.contentType, k.maxBytes)
-	if err := write(out); err != nil {
-		return nil, err
+	return stored(out, write(out))
+}
+
+// held gives the document that is written. It counts among a caller's while it is, and
+// until end is called.
+func (k kind) held(of *sending, caller string, write func(io.Writer) error) (doc *document, end func(), err error) {
+	out := answer.NewWriter(k.contentType, k.maxBytes)
+	g := &growing{of: of, caller: caller, out: out}
+	if doc, err = stored(out, write(g)); err != nil {
+		g.end()
+		return nil, nil, err
+	}
+	return doc, g.end, nil
+}
+
+func stored(out *answer.Writer, failed error) (*document, error) {
+	if failed != nil {
+		return nil, failed
 	}
 	doc, err := out.Stored()
 	if err != nil {

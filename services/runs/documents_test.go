@@ -363,9 +363,11 @@ type sink struct {
 	status, bytes int
 }
 
-func (s *sink) Header() http.Header         { return s.header }
-func (s *sink) WriteHeader(status int)      { s.status = status }
-func (s *sink) Write(p []byte) (int, error) { s.bytes += len(p); return len(p), nil }
+func (s *sink) Header() http.Header            { return s.header }
+func (*sink) FlushError() error                { return nil }
+func (*sink) SetWriteDeadline(time.Time) error { return nil }
+func (s *sink) WriteHeader(status int)         { s.status = status }
+func (s *sink) Write(p []byte) (int, error)    { s.bytes += len(p); return len(p), nil }
 
 // rule: R049
 func TestAKeptListIsSentAsItIs(t *testing.T) {

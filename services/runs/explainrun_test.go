@@ -133,7 +133,7 @@ func TestALogThatCannotBeServedFailsTheExplanation(t *testing.T) {
 func TestAContractWithABrokenPatternStopsTheProcess(t *testing.T) {
 	cfg := Config{
 		Listen: "127.0.0.1:0", MetricsListen: "127.0.0.1:0", IdentityKeysDir: t.TempDir(), ResultsURL: "http://127.0.0.1:1", TestkubeURL: "http://127.0.0.1:1",
-		SealKey: "x", CacheBytes: 1, PlainBytes: 1, FillTime: time.Second, Redis: cache.Options{Time: time.Second}, Wait: time.Second,
+		SealKey: "x", CacheBytes: 1, PlainBytes: 1, SendBytes: minSendBytes, FillTime: time.Second, Redis: cache.Options{Time: time.Second}, Wait: time.Second,
 	}
 	cfg.TraceRatio = 1
 	err := serve(t.Context(), cfg, []byte(`{"knownFailures":[{"id":"Broken","patterns":["a("],"hint":"x"}]}`))

@@ -67,7 +67,7 @@ func TestOnlyWhatPassedTheEdgeIsAnswered(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), method, target, nil)
 		r.Header[identity.Header] = tokens
 		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, r)
+		h.ServeHTTP(recorder{rec}, r)
 		return rec
 	}
 	good := signed(t, signer, "getRun")

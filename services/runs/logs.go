@@ -42,7 +42,7 @@ func (s *server) GetRunLogs(w http.ResponseWriter, r *http.Request, app, result,
 	case log.ContentType() == tooLarge.contentType:
 		s.passLog(w, r, name)
 	default:
-		log.Write(w, r, s.documents.plains)
+		s.send(w, r, log)
 	}
 }
 

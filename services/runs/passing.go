@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/problem"
 )
 
@@ -21,8 +22,8 @@ const (
 	passedWaits = 32
 	// passedPiece is what one of them holds in memory.
 	passedPiece = 32 << 10
-	// passedStall is how long a caller may take nothing of one.
-	passedStall = 20 * time.Second
+	// passedShare is how many of them are one caller's.
+	passedShare = 2
 )
 
 // passLog passes a log on as it comes. The archive is read once for each caller,
@@ -38,8 +39,12 @@ func (s *server) passLog(w http.ResponseWriter, r *http.Request, name logName) {
 	h := w.Header()
 	h.Set("Content-Type", logBody.contentType)
 	h.Set("Cache-Control", "no-store")
-	to := &patient{w: w, control: http.NewResponseController(w)}
-	if _, err := io.CopyBuffer(to, log, make([]byte, passedPiece)); err != nil {
+	to := newPatient(w)
+	_, err = io.CopyBuffer(to, log, make([]byte, passedPiece))
+	if err == nil {
+		err = to.end()
+	}
+	if err != nil {
 		s.passed.WithLabelValues("cut").Inc()
 		if r.Context().Err() == nil {
 			p := problem.New(problem.SourceFailed, "the log was broken off").WithCause(err)
@@ -55,7 +60,7 @@ func (s *server) passLog(w http.ResponseWriter, r *http.Request, name logName) {
 // beginPassing opens a log within the time that a call may wait. Its turn ends
 // when it is closed.
 func (s *server) beginPassing(ctx context.Context, name logName) (io.ReadCloser, error) {
-	done, err := s.passing.begin(ctx, name.scope.Key(), s.wait/2)
+	done, err := s.passingTurn(ctx, name.scope)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +82,22 @@ func (s *server) beginPassing(ctx context.Context, name logName) (io.ReadCloser,
 	return &turn{log, func() { cancel(nil); done() }}, nil
 }
 
+// passingTurn waits for a turn, first among those of the caller: who stops reading
+// leaves turns to the others.
+func (s *server) passingTurn(ctx context.Context, scope calls.Scope) (done func(), err error) {
+	until := time.Now().Add(s.wait / 2)
+	own, err := s.passers.begin(ctx, callerOf(ctx), s.wait/2)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.passing.begin(ctx, scope.Key(), time.Until(until))
+	if err != nil {
+		own()
+		return nil, err
+	}
+	return func() { all(); own() }, nil
+}
+
 // turn is a log that is passed on.
 type turn struct {
 	io.ReadCloser
@@ -88,25 +109,6 @@ type turn struct {
 func (t *turn) Close() error {
 	defer t.done()
 	return t.ReadCloser.Close()
-}
-
-// patient writes to a caller who may be slow, but may not stop: it would hold its
-// turn for as long as it likes.
-type patient struct {
-	w       io.Writer
-	control *http.ResponseController
-}
-
-func (p *patient) Write(b []byte) (int, error) {
-	if err := p.control.SetWriteDeadline(time.Now().Add(passedStall)); err != nil {
-		return 0, fmt.Errorf("bounding a write: %w", err)
-	}
-	n, err := p.w.Write(b)
-	if err != nil {
-		return n, fmt.Errorf("writing a log: %w", err)
-	}
-	// The connection may serve another call, which has its own.
-	return n, p.control.SetWriteDeadline(time.Time{})
 }
 
 func newPassed(reg prometheus.Registerer) *prometheus.CounterVec {

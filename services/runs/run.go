@@ -100,7 +100,8 @@ func newServer(cfg Config, from archive, kept *documents, tracing *telemetry.Tra
 	return &server{
 		archive: from, namespaces: known, documents: kept,
 		heavy: newTurns(heavyReads, heavyWaits, 1), passing: newTurns(passedLogs, passedWaits, passedLogs/2),
-		lists: newBudget(allListBytes, oneListBytes), runs: newBudget(runsBytes, runsBytes), warming: newBudget(warmBytes, warmBytes),
+		passers: newTurns(passedLogs+passedWaits, passedWaits, passedShare),
+		lists:   newBudget(allListBytes, oneListBytes), runs: newBudget(runsBytes, runsBytes), warming: newBudget(warmBytes, warmBytes),
 		wait: cfg.Wait, now: time.Now, badRecords: newBadRecords(reg), passed: newPassed(reg),
 	}, nil
 }

@@ -21,6 +21,7 @@ type server struct {
 	documents  *documents
 	heavy      *turns  // of full lists
 	passing    *turns  // of logs that are too large to be kept
+	passers    *turns  // of them, by caller
 	lists      *budget // of full lists
 	runs       *budget // of single runs
 	warming    *budget // of lists that nobody asked for
@@ -39,10 +40,37 @@ func (s *server) respond(w http.ResponseWriter, r *http.Request, find func(ctx c
 	defer cancel()
 	d, err := find(ctx)
 	if err == nil {
-		d.Write(w, r, s.documents.plains)
+		s.send(w, r, d)
 		return
 	}
 	refuse(w, r, explain(err))
+}
+
+// send answers a call with a document that is kept.
+func (s *server) send(w http.ResponseWriter, r *http.Request, d *document) {
+	form := d.For(r, s.documents.plains)
+	key, bytes := form.Held()
+	end, err := s.documents.sending.begin(callerOf(r.Context()), key, int64(bytes))
+	if err != nil {
+		s.documents.unsent.WithLabelValues("refused").Inc()
+		refuse(w, r, problem.New(problem.Busy, "this replica sends as much as it may").WithCause(err))
+		return
+	}
+	defer end()
+	s.deliver(w, form.Write)
+}
+
+// deliver sends an answer, or ends the connection: a part must not look whole.
+func (s *server) deliver(w http.ResponseWriter, write func(http.ResponseWriter) error) {
+	to := newPatient(w)
+	err := write(to)
+	if err == nil {
+		err = to.end()
+	}
+	if err != nil {
+		s.documents.unsent.WithLabelValues("cut").Inc()
+		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http's way of breaking an answer off
+	}
 }
 
 // refuse answers a call with an error.

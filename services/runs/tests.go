@@ -12,6 +12,7 @@ import (
 
 	"hangar.io/glidepath/api/runsapi"
 	"hangar.io/glidepath/internal/answer"
+	"hangar.io/glidepath/internal/cache"
 	"hangar.io/glidepath/internal/calls"
 	"hangar.io/glidepath/internal/problem"
 	"hangar.io/glidepath/services/runs/testkube"
@@ -40,12 +41,12 @@ type testRow struct {
 // namespace was made are another app's of the same name.
 func (s *server) ListTests(w http.ResponseWriter, r *http.Request, app string, params runsapi.ListTestsParams) {
 	limit, bad := testsLimit(params.Limit)
-	s.testing(w, r, app, jsonBody, bad, func(ctx context.Context, since time.Time) (*document, error) {
+	s.testing(w, r, app, jsonBody, bad, func(ctx context.Context, since time.Time, w io.Writer) error {
 		found, err := s.tests.List(ctx, app, since, limit)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return jsonBody.written(func(w io.Writer) error { return writeTests(w, found) })
+		return writeTests(w, found)
 	})
 }
 
@@ -72,35 +73,39 @@ func (s *server) GetTestReport(w http.ResponseWriter, r *http.Request, app, id s
 	// as a document of nobody's.
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	s.testing(w, r, app, reportBody, checkTest(id), func(ctx context.Context, since time.Time) (*document, error) {
-		return reportBody.written(func(w io.Writer) error { return s.tests.Report(ctx, app, id, since, w) })
+	s.testing(w, r, app, reportBody, checkTest(id), func(ctx context.Context, since time.Time, w io.Writer) error {
+		return s.tests.Report(ctx, app, id, since, w)
 	})
 }
 
 // testing answers a call about the tests of an app; bad is what is wrong with its
 // parameters. Nothing of it is kept: tests run on. It is whole before any of it is
-// sent.
-func (s *server) testing(w http.ResponseWriter, r *http.Request, app string, k kind, bad error, find func(ctx context.Context, since time.Time) (*document, error)) {
+// sent, and held from when it is written.
+func (s *server) testing(w http.ResponseWriter, r *http.Request, app string, k kind, bad error, write func(ctx context.Context, since time.Time, w io.Writer) error) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.wait)
 	defer cancel()
-	d, err := func() (*document, error) {
+	d, end, err := k.held(s.documents.sending, callerOf(r.Context()), func(w io.Writer) error {
 		scope, err := calls.AppScope(r, app)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if bad != nil {
-			return nil, bad
+			return bad
 		}
 		since, err := s.namespaces.created(ctx, scope)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return find(ctx, since)
-	}()
+		return write(ctx, since, w)
+	})
 	if err != nil {
+		if errors.Is(err, cache.ErrBusy) {
+			s.documents.unsent.WithLabelValues("refused").Inc()
+		}
 		refuse(w, r, explainTests(err))
 		return
 	}
+	defer end()
 	body, err := d.Open()
 	if err != nil {
 		refuse(w, r, explainTests(err))
@@ -110,9 +115,10 @@ func (s *server) testing(w http.ResponseWriter, r *http.Request, app string, k k
 	w.Header().Set("Content-Type", k.contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(d.Len()))
 	w.Header().Set("Cache-Control", "no-store")
-	if _, err := io.Copy(w, body); err != nil {
-		panic(http.ErrAbortHandler) //nolint:forbidigo // a part must not look whole
-	}
+	s.deliver(w, func(w http.ResponseWriter) error {
+		_, err := io.Copy(w, body)
+		return err
+	})
 }
 
 // explainTests says to a caller what kept an answer about tests from it. What
@@ -130,6 +136,8 @@ func explainTests(err error) error {
 			WithHint("a report is the artifact data/artifacts/junit.xml; a test run that is still running has none yet")
 	case errors.Is(err, answer.ErrTooLarge):
 		p = problem.New(problem.SourceFailed, fmt.Sprintf("the report is longer than %d MiB", testkube.MaxReportBytes>>20))
+	case errors.Is(err, cache.ErrBusy):
+		p = problem.New(problem.Busy, "this replica sends as much as it may")
 	case errors.Is(err, context.DeadlineExceeded):
 		p = problem.New(problem.SourceFailed, "Testkube did not answer in time")
 	}

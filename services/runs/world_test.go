@@ -60,7 +60,8 @@ func newWorld(t testing.TB) *world {
 	w.server = &server{
 		archive: w.archive, namespaces: namespacesOf(w.cluster), documents: keep(t, nil), failures: failures(t),
 		heavy: newTurns(heavyReads, heavyWaits, 1), passing: newTurns(passedLogs, passedWaits, passedLogs/2),
-		lists: newBudget(allListBytes, oneListBytes), runs: newBudget(runsBytes, runsBytes), warming: newBudget(warmBytes, warmBytes),
+		passers: newTurns(passedLogs+passedWaits, passedWaits, passedShare),
+		lists:   newBudget(allListBytes, oneListBytes), runs: newBudget(runsBytes, runsBytes), warming: newBudget(warmBytes, warmBytes),
 		wait: time.Minute, now: func() time.Time { return w.now },
 		badRecords: newBadRecords(prometheus.NewRegistry()), passed: newPassed(prometheus.NewRegistry()),
 	}
@@ -70,7 +71,7 @@ func newWorld(t testing.TB) *world {
 // keep gives what a replica keeps, on a Redis or on none.
 func keep(t testing.TB, redis *cache.Redis, change ...func(*Config)) *documents {
 	t.Helper()
-	cfg := Config{CacheBytes: 1 << 20, PlainBytes: 1 << 20, FillTime: time.Minute}
+	cfg := Config{CacheBytes: 1 << 20, PlainBytes: 1 << 20, SendBytes: minSendBytes, FillTime: time.Minute}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -284,9 +285,14 @@ func (w *world) get(target string, claims *identity.Claims) *httptest.ResponseRe
 func (w *world) send(r *http.Request, claims *identity.Claims) *httptest.ResponseRecorder {
 	w.t.Helper()
 	rec := httptest.NewRecorder()
-	w.mux().ServeHTTP(rec, r.WithContext(identity.NewContext(r.Context(), claims)))
+	w.mux().ServeHTTP(recorder{rec}, r.WithContext(identity.NewContext(r.Context(), claims)))
 	return rec
 }
+
+// recorder records what is sent in time.
+type recorder struct{ *httptest.ResponseRecorder }
+
+func (recorder) SetWriteDeadline(time.Time) error { return nil }
 
 // ok fails the test unless the answer is a 200 of the contract's shape.
 func (w *world) ok(rec *httptest.ResponseRecorder, schema string) []byte {
