@@ -17,9 +17,10 @@ const (
 	// idle is how long the loop waits when there is no stream.
 	idle = time.Minute
 	// After a request without an answer none is made for a while, which grows
-	// from firstPause to lastPause.
+	// from firstPause to lastPause: an authz that is back within 8 s has to be asked
+	// within 10, which is what Grace leaves of a stream that was due.
 	firstPause = 250 * time.Millisecond
-	lastPause  = 4 * time.Second
+	lastPause  = time.Second
 	// again is when a stream about which nobody could tell is renewed again.
 	again = 3 * time.Second
 	// urgent bounds the time in which all streams are renewed once the epoch
