@@ -69,7 +69,7 @@ e2e check-e2e: tools ## The whole gateway from outside
 	@.ci/shards 2 ./test/e2e "$(RACE)" -test.timeout=20m -test.parallel=4 | $(REPORT)
 
 chaos check-chaos: tools ## Its parts killed, stopped and cut off under load; needs a Docker daemon
-	@go test -json $(RACE) -vet=off -count=1 -p=2 -timeout=15m ./test/chaos/... | $(REPORT)
+	@go test -json $(RACE) -vet=off -count=1 -p=2 -timeout=25m ./test/chaos/... | $(REPORT)
 
 bench: tools ## Measure the gateway, row by row (ROWS="name ..." for some of them)
 	@go build -buildvcs=false -o bin/bench ./test/bench/cmd

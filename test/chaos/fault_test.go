@@ -26,6 +26,9 @@ type fault struct {
 	felt func(ctx context.Context, w *world, p *phase) error
 	// rules are what callers may be told for want of the part, besides that one is away.
 	rules []string
+	// cuts says that what happens to a backend can cut an answer that it has begun. It is a fault of nobody's then, as long as
+	// the caller can tell.
+	cuts bool
 	// shows is where they may be told that a part is away.
 	shows where
 	// dark is the number of the edge whose Envoy is gone, from 1.
@@ -50,7 +53,7 @@ func (f fault) run(t *testing.T, w *world) {
 		})
 	}
 	w.quiet(t, w.load.now()) // the calm before
-	w.load.enter(&phase{name: "before: " + f.name, rules: f.rules, dark: f.dark - 1, shows: f.shows})
+	w.load.enter(&phase{name: "before: " + f.name, rules: f.rules, cuts: f.cuts, dark: f.dark - 1, shows: f.shows})
 	struck := time.Now()
 	if f.deaf {
 		leaver.leave(t)
@@ -82,7 +85,7 @@ func (f fault) run(t *testing.T, w *world) {
 	t.Logf("it took %.1fs, and %.1fs to recover", mending.Sub(struck).Seconds(), time.Since(mending).Seconds())
 	t.Log("during the fault:", w.load.summary(during))
 	t.Log("until recovered:", w.load.summary(after))
-	w.load.enter(&phase{name: "after: " + f.name, rules: f.rules, dark: -1})
+	w.load.enter(&phase{name: "after: " + f.name, rules: f.rules, cuts: f.cuts, dark: -1})
 	w.onlyRestarted(t, pids, f.restarted...)
 	w.load.check(t)
 }

@@ -35,6 +35,8 @@ type phase struct {
 	name string
 	// rules are what may be answered besides for want of a part.
 	rules []string
+	// cuts says that answers which have begun may be cut.
+	cuts bool
 	// dark is the edge whose Envoy is gone, so that its calls may fail in any way; -1 for none.
 	dark int
 	// shows is where the absence of a part may show.
@@ -143,7 +145,7 @@ func (l *load) enter(p *phase) *phase {
 // then begins a phase in which what is excused now still is.
 func (l *load) then(name string) *phase {
 	now := l.now()
-	return l.enter(&phase{name: name, rules: now.rules, dark: now.dark, shows: now.shows})
+	return l.enter(&phase{name: name, rules: now.rules, cuts: now.cuts, dark: now.dark, shows: now.shows})
 }
 
 func (l *load) now() *phase {

@@ -55,12 +55,12 @@ func backendFaults(w *world) []fault {
 	first = all[:1]
 	one := w.gw.Livehubs[1]
 	return []fault{
-		{name: "a replica is killed", strike: kill(first...), mend: restart(first...), felt: unnoticed, restarted: first},
-		{name: "all replicas are killed", strike: kill(all...), mend: restart(all...), shows: anywhere, felt: allEdges("GP-EDGE-503"), restarted: all},
-		{name: "a replica stands still", strike: pause(all[2]), mend: resume(all[2]), felt: somebody(timeout), rules: []string{timeout}},
-		{name: "all replicas stand still", strike: pause(all...), mend: resume(all...), shows: anywhere, felt: allEdges(timeout), rules: []string{timeout}},
+		{name: "a replica is killed", strike: kill(first...), mend: restart(first...), felt: unnoticed, cuts: true, restarted: first},
+		{name: "all replicas are killed", strike: kill(all...), mend: restart(all...), shows: anywhere, felt: allEdges("GP-EDGE-503"), cuts: true, restarted: all},
+		{name: "a replica stands still", strike: pause(all[2]), mend: resume(all[2]), felt: somebody(timeout), cuts: true, rules: []string{timeout}},
+		{name: "all replicas stand still", strike: pause(all...), mend: resume(all...), shows: anywhere, felt: allEdges(timeout), cuts: true, rules: []string{timeout}},
 		{
-			name: "a replica is cut off from the edges", felt: somebody(timeout), rules: []string{timeout},
+			name: "a replica is cut off from the edges", felt: somebody(timeout), cuts: true, rules: []string{timeout},
 			strike: func(context.Context) error { one.Relay.Cut(); return nil },
 			mend:   func(context.Context) error { one.Relay.Mend(); return nil },
 		},

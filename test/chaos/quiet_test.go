@@ -38,7 +38,7 @@ func (w where) at(edge int) bool { return w == anywhere || (w == firstOnly && ed
 const (
 	// called counts all calls.
 	called = "called"
-	// uncalled counts the answers that a part is away, where none may seem to be.
+	// uncalled counts the answers that a part is away or that were cut, where none may seem to be.
 	uncalled = "uncalled for"
 )
 
@@ -46,7 +46,7 @@ const (
 // called with the lock held.
 func (l *load) tally(v *performance, begun *phase, what string) {
 	words := []string{what, called}
-	if slices.Contains(away, what) && !begun.shows.at(v.edge) && !l.current.shows.at(v.edge) {
+	if (what == broken || slices.Contains(away, what)) && !begun.shows.at(v.edge) && !l.current.shows.at(v.edge) {
 		words = append(words, uncalled)
 	}
 	for _, word := range words {

@@ -17,6 +17,8 @@ func (l *load) judge(v *performance, begun *phase, header http.Header, body []by
 		return broken, fmt.Sprintf("it hung: status %d, %v", v.status, v.err)
 	case v.err != nil && v.excused:
 		return broken, ""
+	case v.err != nil && v.status == http.StatusOK && (begun.cuts || l.current.cuts):
+		return broken, ""
 	case v.err != nil:
 		return broken, fmt.Sprintf("an edge that was not touched failed after status %d: %v", v.status, v.err)
 	case v.status == http.StatusOK:
