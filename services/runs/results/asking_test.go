@@ -3,6 +3,7 @@ package results_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -109,6 +110,41 @@ func TestAServerThatAsksToBeLeftAloneIs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// refusing answers with a refusal whose body stops.
+type refusing struct{}
+
+func (refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.WriteHeader(http.StatusServiceUnavailable)
+	resp := w.Result()
+	resp.Body = io.NopCloser(stopped{r.Context()})
+	return resp, nil
+}
+
+type stopped struct{ ctx context.Context }
+
+func (s stopped) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func TestNobodyWaitsForTheRestOfARefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := results.New(results.Config{URL: "http://results", Transport: refusing{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for _, err := range c.PipelineRuns(t.Context(), shop, time.Now()) {
+			checkFailure(t, err, http.StatusServiceUnavailable)
+		}
+		if took := time.Since(began); took > 2*time.Second { // its pauses
+			t.Errorf("it took %s", took)
+		}
+	})
 }
 
 // held answers when it is told to.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -210,10 +209,4 @@ func (c *Client) again(ctx context.Context, once func() error) error {
 		}
 		pause *= 3
 	}
-}
-
-// drain lets the connection be used again after an answer that is of no interest.
-func drain(body io.ReadCloser) {
-	_, _ = io.CopyN(io.Discard, body, 4<<10)
-	_ = body.Close()
 }

@@ -231,7 +231,7 @@ func (l *listing) get(ctx context.Context, token string) (*upstream.Answer, erro
 			return answer, nil
 		}
 		why := refused(l.query.doing(), answer.Response)
-		drain(answer.Body)
+		_ = answer.Body.Close() // what else it says is of no interest
 		// With a time to wait, it is somebody on the way who has had enough.
 		if why.Status != http.StatusTooManyRequests || why.limited || !l.size.shrink() {
 			return nil, why

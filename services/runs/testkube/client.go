@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -195,9 +194,7 @@ func (c *Client) try(ctx context.Context, r request) (*upstream.Answer, error) {
 		return nil, fmt.Errorf("asking testkube: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		// What is left of a short body lets the connection be used again.
-		_, _ = io.CopyN(io.Discard, answer.Body, 4<<10)
-		_ = answer.Body.Close()
+		_ = answer.Body.Close() // what else it says is of no interest
 		after, _ := upstream.RetryAfter(answer.Header)
 		kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")) // what is none is not its own
 		return nil, &statusError{status: answer.StatusCode, own: kind == ownProblems, after: after}

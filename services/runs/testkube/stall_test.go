@@ -114,6 +114,31 @@ func TestNothingHangs(t *testing.T) {
 	}
 }
 
+// refusing answers with a refusal whose body stops.
+type refusing struct{}
+
+func (refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.WriteHeader(http.StatusServiceUnavailable)
+	resp := w.Result()
+	resp.Body = io.NopCloser(stopped{r.Context()})
+	return resp, nil
+}
+
+func TestNobodyWaitsForTheRestOfARefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, err := testkube.New(testkube.Config{URL: "http://testkube", Transport: refusing{}, DetailTime: generous, DetailsTime: generous})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := c.List(t.Context(), "shop", time.Time{}, 50); err == nil || time.Since(began) > time.Second {
+			t.Errorf("%v, after %s", err, time.Since(began))
+		}
+	})
+}
+
 func TestRequestsAreCountedByWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
