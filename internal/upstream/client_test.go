@@ -266,8 +266,16 @@ func TestSoManyRequestsAtOnceAndNoMore(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if got, err := testutil.GatherAndCount(w.reg, "glidepath_source_requests_waiting"); got != 1 || err != nil {
-			t.Errorf("%d, %v", got, err)
+		const counted = `
+# HELP glidepath_source_requests_in_flight Requests to a source that are under way, answers that are being read among them.
+# TYPE glidepath_source_requests_in_flight gauge
+glidepath_source_requests_in_flight{source="archive"} 2
+# HELP glidepath_source_requests_waiting Requests to a source that wait until others have ended.
+# TYPE glidepath_source_requests_waiting gauge
+glidepath_source_requests_waiting{source="archive"} 4
+`
+		if err := testutil.GatherAndCompare(w.reg, strings.NewReader(counted), "glidepath_source_requests_in_flight", "glidepath_source_requests_waiting"); err != nil {
+			t.Error(err)
 		}
 		began := time.Now()
 		for range 6 {
