@@ -33,19 +33,7 @@ const doingRun = "reading a PipelineRun"
 
 // record reads one record of a PipelineRun.
 func (c *Client) record(ctx context.Context, namespace, at string) (r Record, err error) {
-	err = c.again(ctx, func() error {
-		answer, err := c.get(ctx, ask{kindRun, doingRun}, at, nil)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
-		switch answer.StatusCode {
-		case http.StatusOK:
-		case http.StatusNotFound:
-			return c.absent(doingRun, answer)
-		default:
-			return refused(doingRun, answer.Response)
-		}
+	err = c.one(ctx, ask{kindRun, doingRun}, at, func(answer *upstream.Answer) error {
 		w, err := readRecord(answer.Body, c.limits)
 		if err != nil {
 			answer.Reject()
@@ -69,25 +57,33 @@ func (c *Client) holds(ctx context.Context, namespace, result string) (bool, err
 	if err != nil {
 		return false, &Error{Doing: doingLook, Cause: err}
 	}
-	err = c.again(ctx, func() error {
-		answer, err := c.get(ctx, ask{kindAlive, doingLook}, at, nil)
+	err = c.one(ctx, ask{kindAlive, doingLook}, at, func(*upstream.Answer) error {
+		return nil // whatever it says: what follows from it is a closer look
+	})
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// one asks for one thing and gives the answer to take, or ErrNotFound when there is
+// no such thing.
+func (c *Client) one(ctx context.Context, a ask, at string, take func(*upstream.Answer) error) error {
+	return c.again(ctx, func() error {
+		answer, err := c.get(ctx, a, at, nil)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = answer.Body.Close() }() // what was read is judged by itself
 		switch answer.StatusCode {
 		case http.StatusOK:
-			return nil // whatever it says: what follows from it is a closer look
+			return take(answer)
 		case http.StatusNotFound:
-			return c.absent(doingLook, answer)
+			return absent(a.doing, answer)
 		default:
-			return refused(doingLook, answer.Response)
+			return refused(a.doing, answer.Response)
 		}
 	})
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 const (
@@ -122,7 +118,7 @@ func refusal(body io.Reader) *status {
 // absent gives ErrNotFound when it was Results that said 404, about what was
 // asked for. A relay that leads nowhere, or a server that lacks the path, is no
 // proof of anything.
-func (c *Client) absent(doing string, answer *upstream.Answer) error {
+func absent(doing string, answer *upstream.Answer) error {
 	s := refusal(answer.Body)
 	if s == nil || s.Code != codeNotFound || s.Message == unrouted {
 		answer.Reject()
