@@ -77,7 +77,7 @@ func (c *Catalogue) Explain(ctx context.Context, taskRuns []*tekton.Object, logs
 }
 
 func (c *Catalogue) one(ctx context.Context, tr *tekton.Object, logs Logs) (Entry, error) {
-	entry := Entry{TaskRun: tr.Metadata.Name, Task: task(tr), Step: failedStep(tr), Log: LogArchived}
+	entry := Entry{TaskRun: tr.Metadata.Name, Task: tr.Task(), Step: failedStep(tr), Log: LogArchived}
 	reader := c.reader(steps(tr), entry.Step)
 	err := c.read(ctx, tr.Metadata.UID, logs, reader)
 	if errors.Is(err, ErrNoLog) {

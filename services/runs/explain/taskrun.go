@@ -7,11 +7,6 @@ import (
 	"hangar.io/glidepath/services/runs/tekton"
 )
 
-// task is the name that the pipeline has for a TaskRun.
-func task(tr *tekton.Object) string {
-	return cmp.Or(tr.Metadata.Labels["tekton.dev/pipelineTask"], tr.Spec.Task.Name, tr.Metadata.Name)
-}
-
 // failedStep gives the first step that exited non-zero, "" when none did. One
 // whose failing its author had declared harmless (onError: continue) is none but
 // where there is no other.

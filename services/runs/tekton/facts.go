@@ -43,6 +43,14 @@ func (o *Object) pipeline() string {
 	return ""
 }
 
+const taskLabel = "tekton.dev/pipelineTask"
+
+// Task is the name that the pipeline has for a TaskRun, or else the Task's, or its
+// own.
+func (o *Object) Task() string {
+	return cmp.Or(o.Metadata.Labels[taskLabel], o.Spec.Task.Name, o.Metadata.Name)
+}
+
 func (o *Object) param(name string) string {
 	for _, p := range o.Spec.Params {
 		if p.Name == name {

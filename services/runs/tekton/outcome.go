@@ -58,10 +58,9 @@ func failure(reason string) Outcome {
 
 // Failure gives of a TaskRun what says how it failed, and nothing else.
 func (o *Object) Failure() *Object {
-	const task = "tekton.dev/pipelineTask"
 	f := &Object{Kind: o.Kind, Metadata: Metadata{Name: o.Metadata.Name, UID: o.Metadata.UID}, Spec: Spec{Task: Reference{Name: o.Spec.Task.Name}}}
-	if name, ok := o.Metadata.Labels[task]; ok {
-		f.Metadata.Labels = map[string]string{task: name}
+	if name, ok := o.Metadata.Labels[taskLabel]; ok {
+		f.Metadata.Labels = map[string]string{taskLabel: name}
 	}
 	f.Status = Status{Started: o.Status.Started, Completed: o.Status.Completed, Conditions: []Condition{o.Ended()}, Steps: o.Status.Steps}
 	return f
