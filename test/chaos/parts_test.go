@@ -9,6 +9,7 @@ import (
 
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/standin/faultproxy"
+	"hangar.io/glidepath/test/chaos/steps"
 )
 
 // timeout is the rule of a backend that does not answer in time.
@@ -37,12 +38,12 @@ func TestNoFaultOfAPartLetsAnybodyInOrLeavesAnybodyHanging(t *testing.T) {
 func edgeFaults(w *world) []fault {
 	e := w.gw.Edges[0]
 	return []fault{
-		{name: "the authz of an edge is killed", strike: kill(e.Authz), mend: restart(e.Authz), shows: firstOnly, felt: firstEdge("GP-EDGE-503"), restarted: just(e.Authz)},
-		{name: "the authz of an edge stands still", strike: pause(e.Authz), mend: resume(e.Authz), shows: firstOnly, felt: firstEdge("GP-EDGE-503")},
-		{name: "the xds of an edge is killed", strike: kill(e.XDS), mend: restart(e.XDS), felt: unnoticed, restarted: just(e.XDS)},
-		{name: "the xds of an edge stands still", strike: pause(e.XDS), mend: resume(e.XDS), felt: unnoticed},
-		{name: "an Envoy is killed", strike: kill(e.Envoy.Process), mend: restart(e.Envoy.Process), shows: firstOnly, felt: firstEdge(broken), dark: 1, restarted: just(e.Envoy.Process)},
-		{name: "an Envoy stands still", strike: pause(e.Envoy.Process), mend: resume(e.Envoy.Process), shows: firstOnly, felt: unnoticed},
+		{name: "the authz of an edge is killed", strike: steps.Kill(e.Authz), mend: steps.Restart(e.Authz), shows: firstOnly, felt: firstEdge("GP-EDGE-503"), restarted: just(e.Authz)},
+		{name: "the authz of an edge stands still", strike: steps.Pause(e.Authz), mend: steps.Resume(e.Authz), shows: firstOnly, felt: firstEdge("GP-EDGE-503")},
+		{name: "the xds of an edge is killed", strike: steps.Kill(e.XDS), mend: steps.Restart(e.XDS), felt: unnoticed, restarted: just(e.XDS)},
+		{name: "the xds of an edge stands still", strike: steps.Pause(e.XDS), mend: steps.Resume(e.XDS), felt: unnoticed},
+		{name: "an Envoy is killed", strike: steps.Kill(e.Envoy.Process), mend: steps.Restart(e.Envoy.Process), shows: firstOnly, felt: firstEdge(broken), dark: 1, restarted: just(e.Envoy.Process)},
+		{name: "an Envoy stands still", strike: steps.Pause(e.Envoy.Process), mend: steps.Resume(e.Envoy.Process), shows: firstOnly, felt: unnoticed},
 	}
 }
 
@@ -55,10 +56,10 @@ func backendFaults(w *world) []fault {
 	first = all[:1]
 	one := w.gw.Livehubs[1]
 	return []fault{
-		{name: "a replica is killed", strike: kill(first...), mend: restart(first...), felt: unnoticed, cuts: true, restarted: first},
-		{name: "all replicas are killed", strike: kill(all...), mend: restart(all...), shows: anywhere, felt: allEdges("GP-EDGE-503"), cuts: true, restarted: all},
-		{name: "a replica stands still", strike: pause(all[2]), mend: resume(all[2]), felt: somebody(timeout), cuts: true, rules: []string{timeout}},
-		{name: "all replicas stand still", strike: pause(all...), mend: resume(all...), shows: anywhere, felt: allEdges(timeout), cuts: true, rules: []string{timeout}},
+		{name: "a replica is killed", strike: steps.Kill(first...), mend: steps.Restart(first...), felt: unnoticed, cuts: true, restarted: first},
+		{name: "all replicas are killed", strike: steps.Kill(all...), mend: steps.Restart(all...), shows: anywhere, felt: allEdges("GP-EDGE-503"), cuts: true, restarted: all},
+		{name: "a replica stands still", strike: steps.Pause(all[2]), mend: steps.Resume(all[2]), felt: somebody(timeout), cuts: true, rules: []string{timeout}},
+		{name: "all replicas stand still", strike: steps.Pause(all...), mend: steps.Resume(all...), shows: anywhere, felt: allEdges(timeout), cuts: true, rules: []string{timeout}},
 		{
 			name: "a replica is cut off from the edges", felt: somebody(timeout), cuts: true, rules: []string{timeout},
 			strike: func(context.Context) error { one.Relay.Cut(); return nil },
@@ -109,18 +110,18 @@ func clusterFaults(w *world) []fault {
 			strike: func(context.Context) error { w.gw.Faults.Set(silence); return nil },
 			mend:   func(context.Context) error { w.gw.Faults.Clear(); return w.reconnect() },
 		},
-		{name: "the API server stands still", strike: pause(api), mend: resume(api), shows: anywhere, felt: allEdges(sourceFailed), deaf: true},
+		{name: "the API server stands still", strike: steps.Pause(api), mend: steps.Resume(api), shows: anywhere, felt: allEdges(sourceFailed), deaf: true},
 		{
 			name: "the API server is killed", shows: anywhere, felt: allEdges(sourceFailed), deaf: true, restarted: just(api),
-			strike: kill(api),
+			strike: steps.Kill(api),
 			// What is not ready is no endpoint of a cluster's API server: until it has read the rights, it refuses everybody.
 			mend: func(ctx context.Context) error {
 				w.gw.Faults.Down()
 				return errors.Join(api.Restart(ctx), w.gw.Faults.Up())
 			},
 		},
-		{name: "etcd stands still", strike: pause(etcd), mend: resume(etcd), shows: anywhere, felt: unstored, deaf: true},
-		{name: "etcd is killed", strike: kill(etcd), mend: restart(etcd), shows: anywhere, felt: unstored, deaf: true, restarted: just(etcd)},
+		{name: "etcd stands still", strike: steps.Pause(etcd), mend: steps.Resume(etcd), shows: anywhere, felt: unstored, deaf: true},
+		{name: "etcd is killed", strike: steps.Kill(etcd), mend: steps.Restart(etcd), shows: anywhere, felt: unstored, deaf: true, restarted: just(etcd)},
 	}
 }
 
@@ -159,30 +160,3 @@ func unstored(ctx context.Context, w *world, p *phase) error {
 }
 
 func just(p *process.Process) []*process.Process { return []*process.Process{p} }
-
-func kill(all ...*process.Process) func(context.Context) error {
-	return each(all, func(_ context.Context, p *process.Process) error { p.Kill(); return nil })
-}
-
-func restart(all ...*process.Process) func(context.Context) error {
-	return each(all, func(ctx context.Context, p *process.Process) error { return p.Restart(ctx) })
-}
-
-func pause(all ...*process.Process) func(context.Context) error {
-	return each(all, func(_ context.Context, p *process.Process) error { p.Pause(); return nil })
-}
-
-func resume(all ...*process.Process) func(context.Context) error {
-	return each(all, func(_ context.Context, p *process.Process) error { p.Resume(); return nil })
-}
-
-func each(all []*process.Process, do func(context.Context, *process.Process) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		for _, p := range all {
-			if err := do(ctx, p); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}

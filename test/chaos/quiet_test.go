@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"hangar.io/glidepath/test/chaos/steps"
 )
 
 // away are the rules that say that a part is away, or too slow: a review, or a decision, that took too long. On a slow machine
@@ -106,5 +108,5 @@ func unnoticed(_ context.Context, w *world, p *phase) error { return w.load.enou
 // quiet wants no absence to show in a phase where none may, but for a few calls that a slow machine failed.
 func (w *world) quiet(t *testing.T, p *phase) {
 	t.Helper()
-	within(t, dilution, "few calls are told that a part is away", func() error { return w.load.few(p) })
+	steps.Within(t, dilution, "few calls are told that a part is away", func() error { return w.load.few(p) })
 }

@@ -13,6 +13,7 @@ import (
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/identity"
 	"hangar.io/glidepath/internal/standin/recorder"
+	"hangar.io/glidepath/test/chaos/steps"
 )
 
 const (
@@ -145,20 +146,7 @@ func (w *world) onlyRestarted(t *testing.T, before map[string]int, restarted ...
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() error) {
 	t.Helper()
-	within(t, patience, what, so)
-}
-
-func within(t *testing.T, most time.Duration, what string, so func() error) {
-	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	end := time.Now().Add(most)
-	for err := so(); err != nil; err = so() {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s: %v", what, err)
-		}
-		<-tick.C
-	}
+	steps.Within(t, patience, what, so)
 }
 
 // cleanupContext is for what is undone when the test's own context has ended.

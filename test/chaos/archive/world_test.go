@@ -17,6 +17,7 @@ import (
 	"hangar.io/glidepath/internal/devenv/devtest"
 	"hangar.io/glidepath/internal/devenv/process"
 	"hangar.io/glidepath/internal/fleet"
+	"hangar.io/glidepath/test/chaos/steps"
 )
 
 const (
@@ -286,13 +287,5 @@ func (w *world) processes() []*process.Process {
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() error) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	end := time.Now().Add(patience)
-	for err := so(); err != nil; err = so() {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain until %s: %v", what, err)
-		}
-		<-tick.C
-	}
+	steps.Within(t, patience, what, so)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"syscall"
+	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -96,4 +98,18 @@ func Drain(url string) Step { return memory(url, "0") }
 
 func memory(url, most string) Step {
 	return Redis(url, func(ctx context.Context, c *redis.Client) error { return c.ConfigSet(ctx, "maxmemory", most).Err() })
+}
+
+// Within waits until something is so, for some time at most.
+func Within(t testing.TB, most time.Duration, what string, so func() error) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	end := time.Now().Add(most)
+	for err := so(); err != nil; err = so() {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until %s: %v", what, err)
+		}
+		<-tick.C
+	}
 }
