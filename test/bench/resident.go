@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"hangar.io/glidepath/internal/devenv"
@@ -18,16 +16,14 @@ import (
 // allocated is how many bytes the Envoy of an edge has allocated, as it says itself once a second. What is resident has also
 // what it has freed and keeps, which hides what comes later.
 func allocated(ctx context.Context, e *devenv.Edge) (int64, error) {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(e.Sockets, "admin.sock"))
-	}}
-	defer transport.CloseIdleConnections()
+	client := e.Envoy.AdminClient()
+	defer client.CloseIdleConnections()
 	const name = "server.memory_allocated"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy/stats?filter=^"+name+"$", nil)
 	if err != nil {
 		return 0, fmt.Errorf("asking Envoy for its memory: %w", err)
 	}
-	resp, err := transport.RoundTrip(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0, fmt.Errorf("asking Envoy for its memory: %w", err)
 	}
