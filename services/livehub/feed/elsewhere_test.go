@@ -65,6 +65,30 @@ func (c *clocked) Watch(ctx context.Context, kind Kind, from kubelist.WatchFrom)
 	return c.world.Watch(ctx, kind, from)
 }
 
+// again begins to note anew.
+func (c *clocked) again() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.began = nil
+}
+
+// spread counts the watches that began. At no moment may those of many feeds have.
+func (c *clocked) spread(t *testing.T, feeds int) int {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	atOnce := map[time.Time]int{}
+	for _, at := range c.began {
+		atOnce[at.Truncate(time.Millisecond)]++
+	}
+	for at, n := range atOnce {
+		if n > feeds/4 {
+			t.Errorf("%d of %d watches begin within the millisecond %s", n, len(c.began), at)
+		}
+	}
+	return len(c.began)
+}
+
 // An API server that was replaced knows nothing of before, and whoever watched would read everything anew at the same moment.
 func TestAnAPIServerThatForgotIsNotAskedByAllAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -76,25 +100,12 @@ func TestAnAPIServerThatForgotIsNotAskedByAllAtOnce(t *testing.T) {
 		synctest.Wait()
 		w.elsewhere(1)
 		w.forget()
-		w.mu.Lock()
-		w.began = nil
-		w.mu.Unlock()
+		w.again()
 		w.disturb()
 		time.Sleep(10 * time.Second)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		atOnce := map[time.Time]int{}
-		for _, at := range w.began {
-			atOnce[at.Truncate(time.Millisecond)]++
-		}
 		// Each kind of each feed is refused once, and then reads everything.
-		if len(w.began) != 2*2*feeds {
-			t.Errorf("%d watches begin", len(w.began))
-		}
-		for at, n := range atOnce {
-			if n > feeds/4 {
-				t.Errorf("%d of %d watches begin within the millisecond %s", n, len(w.began), at)
-			}
+		if n := w.spread(t, feeds); n != 2*2*feeds {
+			t.Errorf("%d watches begin", n)
 		}
 	})
 }
@@ -108,25 +119,13 @@ func TestAnAPIServerThatEndsIsNotLeftByAllAtOnce(t *testing.T) {
 			start(t, w, "uid")
 		}
 		time.Sleep(time.Minute)
-		w.mu.Lock()
-		w.began = nil
-		w.mu.Unlock()
+		w.again()
 		w.replace()
 		time.Sleep(10 * time.Second)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		atOnce := map[time.Time]int{}
-		for _, at := range w.began {
-			atOnce[at.Truncate(time.Millisecond)]++
-		}
-		for at, n := range atOnce {
-			if n > feeds/4 {
-				t.Errorf("%d of %d watches begin within the millisecond %s", n, len(w.began), at)
-			}
-		}
+		began := w.spread(t, feeds)
 		w.set(func() {
-			if n := w.names[PipelineRuns] + w.names[TaskRuns]; len(w.began) != 2*feeds || n > 0 {
-				t.Errorf("%d watches begin, and names are read %d times", len(w.began), n)
+			if n := w.names[PipelineRuns] + w.names[TaskRuns]; began != 2*feeds || n > 0 {
+				t.Errorf("%d watches begin, and names are read %d times", began, n)
 			}
 		})
 	})

@@ -6,6 +6,23 @@ import (
 	"time"
 )
 
+// unseen gives a feed of a and b with a viewer, whose watches missed something that
+// happened.
+func unseen(t *testing.T, happens func(w *world)) (*world, *Feed, *screen) {
+	t.Helper()
+	w := newWorld()
+	w.put(PipelineRuns, "a", "1")
+	w.put(PipelineRuns, "b", "1")
+	f := start(t, w, "uid")
+	s := open(t, f, "", nil)
+	synctest.Wait()
+	w.set(func() { w.deaf = true })
+	happens(w)
+	w.set(func() { w.deaf = false })
+	w.put(PipelineRuns, "b", "2") // so that the watch is beyond what it did not tell
+	return w, f, s
+}
+
 // A watch cache has been seen to lose changes for good.
 func TestWhatAWatchCacheLostIsFound(t *testing.T) {
 	for name, happens := range map[string]func(w *world){
@@ -17,16 +34,7 @@ func TestWhatAWatchCacheLostIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				w.put(PipelineRuns, "a", "1")
-				w.put(PipelineRuns, "b", "1")
-				f := start(t, w, "uid")
-				s := open(t, f, "", nil)
-				synctest.Wait()
-				w.set(func() { w.deaf = true })
-				happens(w)
-				w.set(func() { w.deaf = false })
-				w.put(PipelineRuns, "b", "2") // so that the watch is beyond what it did not tell
+				w, f, s := unseen(t, happens)
 				time.Sleep(watchTime + watchSpread + time.Minute)
 				s.sees(w)
 				late := open(t, f, "", nil)
@@ -53,16 +61,7 @@ func TestWhoComesBackIsNotTakenBackToARepair(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				w.put(PipelineRuns, "a", "1")
-				w.put(PipelineRuns, "b", "1")
-				f := start(t, w, "uid")
-				s := open(t, f, "", nil)
-				synctest.Wait()
-				w.set(func() { w.deaf = true })
-				lost(w)
-				w.set(func() { w.deaf = false })
-				w.put(PipelineRuns, "b", "2") // so that the watch is beyond what it did not tell
+				w, f, s := unseen(t, lost)
 				time.Sleep(watchTime + watchSpread + time.Minute)
 				s.sees(w) // it is repaired
 				w.put(PipelineRuns, "a", "3")
@@ -107,16 +106,7 @@ func TestWhatIsKnownIsComparedByNamesAloneAndSeldom(t *testing.T) {
 // What cannot be compared is no reason to lose a viewer, and is compared later.
 func TestAComparisonThatFailsChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		w.put(PipelineRuns, "a", "1")
-		w.put(PipelineRuns, "b", "1")
-		f := start(t, w, "uid")
-		s := open(t, f, "", nil)
-		synctest.Wait()
-		w.set(func() { w.deaf = true })
-		w.remove(PipelineRuns, "a")
-		w.set(func() { w.deaf = false })
-		w.put(PipelineRuns, "b", "2")
+		w, _, s := unseen(t, func(w *world) { w.remove(PipelineRuns, "a") })
 		w.elsewhere(10)
 		w.forget() // that version is not to be had any more
 		time.Sleep(watchTime + watchSpread + time.Minute)
