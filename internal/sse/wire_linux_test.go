@@ -1,12 +1,10 @@
 package sse_test
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -56,15 +54,8 @@ func TestAReaderWhoseMachineIsGoneLosesItsStream(t *testing.T) {
 			}
 		}()
 	}))
-	defer server.Close()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(server.Close)
+	conn := send(t, server.URL, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	if _, err := io.ReadFull(conn, make([]byte, 16)); err != nil {
 		t.Fatal(err)
 	}

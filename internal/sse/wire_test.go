@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -47,6 +46,20 @@ func get(t *testing.T, url string) *http.Response {
 	}
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	return resp
+}
+
+// send gives the connection that it made and wrote a request to.
+func send(t *testing.T, url, request string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 func TestAStreamThatTookItsConnectionIsReadAsAnyOther(t *testing.T) {
@@ -154,15 +167,8 @@ func TestWhatHasNoConnectionOfItsOwnIsServedAllTheSame(t *testing.T) {
 	})
 	t.Run("HTTP/1.0, which has no chunks", func(t *testing.T) {
 		server := httptest.NewServer(handler)
-		defer server.Close()
-		conn, err := net.Dial("tcp", strings.TrimPrefix(server.URL, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
-		if _, err := fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		t.Cleanup(server.Close)
+		conn := send(t, server.URL, "GET / HTTP/1.0\r\n\r\n")
 		if got, err := io.ReadAll(conn); err != nil || !strings.HasSuffix(string(got), "\r\n\r\na\nb\n") {
 			t.Errorf("got %q, %v", got, err)
 		}
