@@ -20,7 +20,7 @@ SUITE := .ci/suite
 # Prints the events of `go test -json`, and which tests took longest.
 REPORT := go run ./test/report/cmd
 # Packages of a minute or more begin first, so that none is left over at the end.
-LONG := -e /test/edge$$ -e /test/bench$$ -e /internal/simulator$$ -e /internal/devenv$$ -e /services/livehub$$ -e /cmd/glidepath-dev$$
+LONG := -e /test/edge$$ -e /test/bench$$ -e /internal/simulator$$ -e /internal/devenv$$ -e /internal/cache$$ -e /services/livehub$$ -e /services/runs$$ -e /cmd/glidepath-dev$$
 
 ##@ Run it
 
